@@ -207,6 +207,7 @@ ABOUT_SERVICES = (
     f"{CATALOGUE}/quotas.json",
     f"{CATALOGUE}/slurm.json",
     f"{PACKAGE}/plan/picture_icons.py",
+    f"{PACKAGE}/plan/picture_symbols.py",
 )
 """Where the service of that name is meant: EKS has quotas and an icon, and a service of Slurm's lets us set
 some of its parameters, whoever uses it."""

@@ -34,6 +34,8 @@ KEYS = ("GetSecretValue",)
 """Operations that change nothing, and hand out what opens something."""
 MIRRORS = ("software/supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
+BUYS = ("account/capacity_buy.py",)
+"""Modules that spend money: a policy of their own."""
 DEPLOYS = ("change/policy_openings.py",)
 """Modules that act while stacks are deployed: nobody else has to have their rights."""
 
@@ -50,6 +52,8 @@ class Call:
     def group(self) -> str:
         if self.module in MIRRORS:
             return "mirror"
+        if self.module in BUYS:
+            return "buy"
         if self.module in DEPLOYS:
             return "deploy"
         if self.operation in KEYS:

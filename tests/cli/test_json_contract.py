@@ -25,6 +25,7 @@ WITHOUT_ACCOUNT = {
     "cost": [["cost", "{}"], ["cost", "{}", "--days", "30"]],
     "image list": [["image", "list"]],
     "image show": [["image", "show", "eks-al2023-nvidia-1.34-x86_64-20261012"]],
+    "move": [["move", "prod", "--to", "use2-az1"], ["move", "dev", "--to", "us-east-1"]],
     "permissions": [["permissions"], ["permissions", "read"]],
     "plan": [["plan", "{}"], ["plan", "{}", "--model", "70B"]],
     "release check": [["release", "check", "2026.11"]],
@@ -36,11 +37,13 @@ WITHOUT_ACCOUNT = {
 }
 """`{}` is each shipped environment."""
 ELSEWHERE = {
+    "capacity buy": "tests/account/test_capacity_buy.py",
     "capacity search": "tests/account/test_capacity_search.py",
     "connect": "tests/account/test_connect.py",
     "diff": "tests/cli/test_diff.py",
     "doctor": "tests/account/test_doctor.py",
     "explain-placement": "tests/account/test_placement.py",
+    "import": "tests/cli/test_import_.py",
     "nodes add": "tests/account/nodes",
     "nodes delete": "tests/account/nodes",
     "nodes describe": "tests/account/nodes",

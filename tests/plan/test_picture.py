@@ -28,6 +28,7 @@ from ultracluster.plan.environment_plan import Plan, plan
 from ultracluster.plan.picture import WIDTH, PictureError, draw, png, save_picture
 from ultracluster.plan.picture_canvas import FONT, Box, Canvas, shorten, text_width, wrap
 from ultracluster.plan.picture_icons import ICONS, icon
+from ultracluster.plan.picture_symbols import symbol
 
 SVG = "{http://www.w3.org/2000/svg}"
 LONG = "a-very-long-name-of-a-node-group-that-nobody-would-read-aloud"
@@ -264,7 +265,9 @@ def test_what_fits_is_not_cut_and_what_does_not_is() -> None:
     assert all(text_width(line, 12) <= 60 for line in wrap(f"{LONG} and {LONG}", 60))
 
 
-def test_missing_icons_say_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_awss_icons_our_own_symbols_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(picture_icons, "find_spec", lambda name: None)
     app = typer.Typer()
     app.command()(command)
@@ -272,21 +275,21 @@ def test_missing_icons_say_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_
         app, [str(ROOT / "environments" / "dev.yaml"), "--picture", str(tmp_path / "dev.svg")]
     )
 
-    assert result.exit_code == 2
-    assert "pip install diagrams resvg-py" in result.stderr
-    assert not list(tmp_path.iterdir())
+    assert result.exit_code == 0, result.stderr
+    drawing = (tmp_path / "dev.svg").read_text(encoding="utf-8")
+    assert symbol("lustre") in drawing
+    assert "data:image/png" not in drawing
 
 
-def test_icons_that_moved_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_awss_icons_that_moved_are_not_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     elsewhere = ModuleSpec("diagrams", None, origin=str(tmp_path / "diagrams" / "__init__.py"))
     monkeypatch.setattr(picture_icons, "find_spec", lambda name: elsewhere)
-    with pytest.raises(PictureError, match="not installed in full"):
-        icon("s3")
+    assert icon("s3") == symbol("s3")
 
 
 def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(PictureError, match="pip install diagrams resvg-py"):
+    with pytest.raises(PictureError, match="pip install resvg-py"):
         png("<svg/>")
 
 

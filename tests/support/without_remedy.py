@@ -67,6 +67,7 @@ WITHOUT_REMEDY = {
     "HPE090": "decision",
     "HPE097": "action",
     "HPE098": "fact",
+    "HPE110": "decision",
     "HPS063": "action",
     "HPS068": "action",
     "HYP010": "decision",

@@ -81,25 +81,27 @@ class Account:
         self._identity: Identity | None = None
         self._lock = Lock()  # a session may not make two clients at the same time
 
-    def client(self, service: str, region: str | None = None) -> Any:
+    def client(self, service: str, region: str | None = None, *, once: bool = False) -> Any:
         """The client of a service, the same one at each call; clients may be shared by threads.
 
         Args:
             region: another Region than the account's, for services that answer in one Region only.
+            once: a request is sent a single time, also where no answer comes: for what must not happen twice.
 
         Raises:
             AccountError: the Region is no Region, or a setting of the SDK cannot be used.
         """
         where = region or self.region
+        key = (f"{service}, once" if once else service, where)
         with self._lock:
-            if (service, where) not in self._clients:
+            if key not in self._clients:
                 try:
-                    self._clients[service, where] = self._session.client(
-                        service, region_name=where, config=_CONFIG
+                    self._clients[key] = self._session.client(
+                        service, region_name=where, config=_CONFIG.merge(_ONCE) if once else _CONFIG
                     )
                 except (*AWS_ERRORS, ValueError) as error:
                     raise AccountError(explain(error)) from None
-            return self._clients[service, where]
+            return self._clients[key]
 
     def credentials(self) -> Any:
         """Frozen credentials, to sign a request that no client makes (`access_key`, `secret_key`, `token`).
@@ -137,6 +139,7 @@ _CONFIG: Any = Config(
     read_timeout=60,
     user_agent_extra="ultracluster",
 )
+_ONCE: Any = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 
 def check_account(account: Account, environment: Environment) -> Identity:

@@ -1,4 +1,4 @@
-"""Capacity that is on offer: SageMaker training plans and EC2 Capacity Blocks. Nothing is ever bought."""
+"""Capacity that is on offer: SageMaker training plans and EC2 Capacity Blocks. A search buys nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.capacity_owned import zone_ids
 from ultracluster.catalog import InstanceType, UltraServer, instance_type, ultraservers
 from ultracluster.config.capacity import CapacityBlock
 from ultracluster.model import Cluster, Group
@@ -123,7 +124,7 @@ def search(
     account: Account, wishes: Sequence[Wish], *, progress: Callable[[int, int], None] = lambda done, of: None
 ) -> Search:
     """Ask for every wish; one that fails costs the others nothing."""
-    zones = _zones(account)
+    zones = zone_ids(account)
     ask = {"training-plan": _plans, "capacity-block": _blocks}
     found = Search([])
     progress(0, len(wishes))
@@ -153,15 +154,6 @@ def _listed(kind: Kind, instance_type: InstanceType) -> bool:
     return (
         instance_type.training_plan if kind == "training-plan" else bool(instance_type.capacity_block_regions)
     )
-
-
-def _zones(account: Account) -> Mapping[str, str]:
-    """Zone names to ids; none where they cannot be read: names are shown then."""
-    try:
-        answer = account.client("ec2").describe_availability_zones()
-    except AWS_ERRORS:
-        return {}
-    return {zone["ZoneName"]: zone["ZoneId"] for zone in answer["AvailabilityZones"] if "ZoneId" in zone}
 
 
 def _plans(account: Account, wish: Wish, zones: Mapping[str, str]) -> list[Offer]:

@@ -1,4 +1,4 @@
-"""`ultracluster capacity`: what AWS has on offer. Buys nothing."""
+"""`ultracluster capacity`: what AWS has on offer, and buying it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.cli.capacity_buy import buy
 from ultracluster.cli.environments import (
     JsonOption,
     ProfileOption,
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from ultracluster.account.capacity_search import Offer, Search, Wish
     from ultracluster.cli.documents.cluster import CapacitySearch, Wished
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Capacity that AWS has on offer.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Capacity that AWS has on offer: search and buy."
+)
 
 
-@app.callback()
-def _capacity() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `search` a command of its own
-    pass
+app.command()(buy)
 
 
 @app.command()
@@ -70,7 +71,7 @@ def search(
 
     if (environment is None) == (instance_type is None):
         refuse("name an environment, or give --instance-type")
-    start = _start(after)
+    start = start_of(after)
     if environment is not None:
         config = load_environment(environment)
         account = open_account(config, profile)
@@ -131,7 +132,7 @@ def as_text(found: Search, wishes: list[Wish]) -> str:
         for one in wishes
     ]
     lines.append("")
-    lines += [_line(offer) for offer in found.offers] or [
+    lines += [offer_line(offer) for offer in found.offers] or [
         "Nothing is offered: try fewer instances, fewer days or a later start."
     ]
     lines += [
@@ -142,7 +143,8 @@ def as_text(found: Search, wishes: list[Wish]) -> str:
     return "\n".join(map(one_line, lines))
 
 
-def _line(offer: Offer) -> str:
+def offer_line(offer: Offer) -> str:
+    """An offer in one line."""
     end = f"{offer.end:%Y-%m-%d %H:%M}" if offer.end else "?"
     zone = {True: "", False: f" (not {offer.wish.zone_id})", None: ""}[offer.fits_zone]
     parts = f", in {len(offer.segments)} parts with breaks" if len(offer.segments) > 1 else ""
@@ -162,7 +164,8 @@ def _wish(wish: Wish) -> Wished:
     }
 
 
-def _start(text: str | None) -> datetime:
+def start_of(text: str | None) -> datetime:
+    """The day of --after, else tomorrow."""
     from ultracluster.account.capacity_search import tomorrow
 
     if text is None:

@@ -14,6 +14,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse_file,
 )
+from ultracluster.cli.html_file import check_html, write_html
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse, working
 from ultracluster.config import InvalidEnvironmentError
@@ -63,6 +64,15 @@ def diff(
     ] = None,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page that a browser opens into this file, which is replaced.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Show the blast radius of a change: what stays, restarts, is replaced, or loses its data.
 
@@ -85,6 +95,8 @@ def diff(
         refuse(f"--accept {wrong[0]}: write STACK/LOGICAL_ID, as the report shows it")
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
+    if html is not None:
+        check_html(html)
     try:
         if templates is not None and not names and len(others) == 1:
             found = compare.of_templates(*templates)
@@ -129,6 +141,10 @@ def diff(
     losing = {change.resource for change in report.changes if change.verdict.needs_acceptance}
     for one in sorted(accepted - losing):
         typer.echo(f"--accept {one}: no data is lost there, and no guard of data goes", err=True)
+    if html is not None:
+        from ultracluster.change.radius_page import radius_page
+
+        write_html(html, radius_page(report))
     if as_json:
         write_json("diff", as_document(report))
     else:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).parents[1] / "account" / "permissions.json"
 PEOPLE = "people"
+BUY = "buy"
+"""Spends money: only who names the group gets it."""
 PEOPLE_MAY = (
     "`connect`, for those who only use a cluster: a session as the ordinary user of its nodes, never as an "
     "administrator, and no Run Command."
@@ -40,7 +42,7 @@ def permissions(
         typer.Argument(
             metavar="[ENVIRONMENT] [GROUP]...",
             help="An environment, to which the rights are then limited by resource and tag; and which of "
-            "`read`, `act`, `deploy`, `mirror` and, with an environment, `people`: all by default.",
+            "`read`, `act`, `buy`, `deploy`, `mirror`, with an environment, `people`; default: not `buy`.",
             show_default=False,
         ),
     ] = None,
@@ -80,7 +82,8 @@ def permissions(
         refuse(f"{'--deployed' if deployed else PEOPLE} is for one environment: name it first")
     if user:
         _check_user(environment, groups, user)
-    groups = groups or [*document["policies"], *([PEOPLE] if environment else [])]
+    usual = [name for name in document["policies"] if name != BUY]
+    groups = groups or [*usual, *([PEOPLE] if environment else [])]
     rights = _limited(document, groups, environment, deployed, profile, user) if environment else None
     if as_json:
         write_json("permissions", as_dict(document, groups, rights))

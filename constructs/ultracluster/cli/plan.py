@@ -1,4 +1,4 @@
-"""`ultracluster plan`: what an environment is made of, as text, Markdown, JSON or a picture."""
+"""`ultracluster plan`: what an environment is made of, as text, Markdown, JSON, a picture or a page."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ultracluster.cli.environments import (
     refuse,
     refuse_file,
 )
+from ultracluster.cli.html_file import check_html, write_html
 from ultracluster.cli.json_output import write_json
 from ultracluster.config import InvalidEnvironmentError
 
@@ -44,6 +45,15 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page that a browser opens into this file, which is replaced.",
+            show_default=False,
+        ),
+    ] = None,
     today: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Show what an environment is made of: nodes, fabric, storage, addresses, quotas, stacks, cost.
@@ -65,6 +75,8 @@ def plan(
     day = _day(today)
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         refuse(f"--picture {picture}: write a file that ends in .svg or .png")
+    if html is not None:
+        check_html(html)
     try:
         loaded = load_file(environment)
         warnings = enforce(loaded)
@@ -80,6 +92,16 @@ def plan(
         except PictureError as error:
             refuse(f"--picture {picture}: {error}")
         typer.echo(f"drawn into {picture}", err=True)
+    if html is not None:
+        from ultracluster.cli.plan_text import merged_facts
+        from ultracluster.plan.page.plan_page import plan_page
+
+        write_html(
+            html,
+            plan_page(
+                found, merged_facts(found, rest_at="ultracluster plan --markdown names them"), _on(day)
+            ),
+        )
     if as_json:
         write_json("plan", found.document())
     elif markdown:
@@ -99,3 +121,9 @@ def _day(text: str | None) -> dt.date | None:
         return None if text is None else dt.date.fromisoformat(text)
     except ValueError:
         refuse(f"--today {text}: write a day as YYYY-MM-DD")
+
+
+def _on(day: dt.date | None) -> dt.date:
+    import datetime as dt
+
+    return day or dt.date.today()

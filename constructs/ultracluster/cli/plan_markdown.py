@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ultracluster.cli.plan_text import facts, group_words, heading, quota_amount
+from ultracluster.cli.plan_text import group_words, heading, merged_facts
 from ultracluster.cli.report import folded, markdown, markdown_table
 from ultracluster.plan.environment_plan import GroupSeries, Plan
+from ultracluster.plan.quota_words import quota_amount
 
 
 def as_markdown(plan: Plan) -> str:
     """The node groups and facts in full, the long lists folded away."""
-    merged: list[list[str]] = []
-    for name, value in facts(plan, rest_at="below"):  # a row without a name goes on with the one before
-        if name:
-            merged.append([name, value])
-        else:
-            merged[-1][1] += f"\n{value}"
+    merged = [(name, "\n".join(lines)) for name, lines in merged_facts(plan, rest_at="below").items()]
     groups = [group_words(group) for group in plan.groups]
     parts = [
         f"### {markdown(plan.name)}: {markdown(heading(plan))}",

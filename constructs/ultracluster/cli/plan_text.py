@@ -12,7 +12,6 @@ from ultracluster.plan.environment_plan import (
     GroupPlan,
     ModelPlan,
     Plan,
-    QuotaPlan,
     bandwidth,
     boot_lines,
     group_notes,
@@ -22,6 +21,7 @@ from ultracluster.plan.environment_plan import (
     slurm_lines,
     step_lines,
 )
+from ultracluster.plan.quota_words import quota_amount, scarce_quotas
 
 WIDTH = 80
 """Columns where the output is not a terminal."""
@@ -139,6 +139,16 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "", f"{one.code} at {one.path}"
 
 
+def merged_facts(plan: Plan, *, rest_at: str = "--markdown names them") -> dict[str, list[str]]:
+    """The same with all lines of a name: a row without one goes on with the row before."""
+    merged: dict[str, list[str]] = {}
+    last = ""
+    for name, value in facts(plan, rest_at=rest_at):
+        last = name or last
+        merged.setdefault(last, []).append(value)
+    return merged
+
+
 def model_lines(model: ModelPlan) -> tuple[str, str]:
     """How long a checkpoint takes, and whether the training state fits."""
     size = size_text(model.parameters)
@@ -165,14 +175,6 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:,.1f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.1f} h"
-
-
-def quota_amount(quota: QuotaPlan) -> str:
-    """`1,536 vCPUs`."""
-    unit = quota.unit
-    if quota.amount == 1 and unit.endswith("s") and "/" not in unit:
-        unit = unit.removesuffix("es") if unit.endswith("sses") else unit.removesuffix("s")
-    return f"{quota.amount:,.0f} {unit}"
 
 
 def warning_counts(plan: Plan) -> str:
@@ -211,12 +213,8 @@ def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:
 
 
 def _quotas(plan: Plan, rest_at: str) -> Iterator[tuple[str, str]]:
-    """Those of instances and capacity, of which an account seldom has enough; the number of the others."""
-    shown = [
-        one
-        for one in plan.quotas
-        if one.scope == "region" and one.unit in ("instances", "vCPUs", "GiB") and one.service != "rds"
-    ]
+    """The scarce ones; the number of the others."""
+    shown = scarce_quotas(plan.quotas)
     for number, one in enumerate(shown):
         yield "" if number else "quotas", f"{quota_amount(one)}: {one.name}"
     if rest := len(plan.quotas) - len(shown):

@@ -166,17 +166,22 @@ def _single(changes: Any) -> Remedy:
 
 
 def apply(data: Any, option: Option) -> Any:
-    """The data of a file with the changes of one option; removals from lists come last, from the end."""
+    """The data of a file with the changes of one option."""
     changed = copy.deepcopy(data)
+    apply_to(changed, option)
+    return changed
+
+
+def apply_to(data: Any, option: Option) -> None:
+    """Change the data itself; removals from lists come last, from the end."""
     later: list[YamlPath] = []
     for change in option:
         if change.value is DROP and not change.rename and isinstance(change.path[-1], int):
             later.append(change.path)
         else:
-            _change(changed, change)
+            _change(data, change)
     for path in sorted(later, key=lambda path: path[-1], reverse=True):
-        _change(changed, Change(path))
-    return changed
+        _change(data, Change(path))
 
 
 def _change(data: Any, change: Change) -> None:

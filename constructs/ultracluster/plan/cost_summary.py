@@ -11,6 +11,7 @@ from typing import Any
 from ultracluster.catalog.prices import HOURS_PER_MONTH, YOUNG, Figure
 from ultracluster.model import Cluster
 from ultracluster.plan.cost import Estimate, Idle, Line, estimate
+from ultracluster.plan.cost_parts import CostPart, cost_parts
 from ultracluster.plan.price_file import PriceFile
 
 
@@ -39,6 +40,8 @@ class CostPlan:
     """What an idle or failed node costs."""
     faults: tuple[str, ...]
     """Why prices of a file could not be used."""
+    parts: tuple[CostPart, ...] = ()
+    """Each node group and each area of the rest, the dearest first."""
 
     @property
     def text(self) -> str:
@@ -121,6 +124,7 @@ def summary(found: Estimate) -> CostPlan:
         nodes_not_priced=tuple(line.item.group for line in found.not_priced if line.item.group),
         idle=found.idle,
         faults=found.faults,
+        parts=cost_parts(found),
     )
 
 

@@ -10,6 +10,7 @@ from ultracluster.plan.picture_canvas import DIM, Box, Canvas, card_height, shor
 from ultracluster.plan.picture_icons import PictureError, icon
 from ultracluster.plan.picture_words import (
     compute_lines,
+    cost_and_boot,
     file_system_lines,
     machine,
     placement_title,
@@ -22,7 +23,7 @@ _VPC_LEFT, _VPC_RIGHT = 32.0, 880.0
 _SIDE, _SIDE_WIDTH = 924.0, 244.0
 _GAP = 14.0
 _REGION, _VPC, _ZONE, _PRIVATE, _PUBLIC, _PLACEMENT = (
-    "#00807f", "#7a3ee0", "#147eba", "#00807f", "#5f7f0c", "#c75b00",
+    "#00807f", "#7a3ee0", "#106fa6", "#00807f", "#567309", "#b04f00",
 )  # fmt: skip
 """Colours of AWS's group borders, darkened where text stands in them."""
 
@@ -31,7 +32,7 @@ def save_picture(plan: Plan, file: Path) -> None:
     """Write the picture of a plan as .svg or .png, whole or not at all.
 
     Raises:
-        PictureError: icons, the library for PNG or a font are not installed; or the file cannot be written.
+        PictureError: the library for PNG or a font is not installed; or the file cannot be written.
     """
     svg = draw(plan)[0]
     data = png(svg) if file.suffix.lower() == ".png" else svg.encode()
@@ -49,9 +50,6 @@ def draw(plan: Plan, *, icons: Callable[[str], str] = icon) -> tuple[str, Canvas
 
     Args:
         icons: the `data:` URI of a symbol by name.
-
-    Raises:
-        PictureError: AWS's icons are not installed.
     """
     canvas = Canvas(WIDTH, icons=icons)
     page = _Page(canvas, plan)
@@ -68,7 +66,7 @@ def png(svg: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ImportError:
         raise PictureError(
-            "PNG requires the package `resvg-py`: pip install diagrams resvg-py; .svg does not"
+            "PNG requires the package `resvg-py`: pip install resvg-py; .svg does not"
         ) from None
     probe = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     letter = "<text y='15' font-family=\"Arial, Helvetica, 'DejaVu Sans', sans-serif\">M</text>"
@@ -164,17 +162,18 @@ class _Page:
                     shorten(group.name, width - 76, 14, bold=True),
                     f"{group.role}: {group.nodes}",
                     f"{machine(group)}, {group.capacity}",
+                    shorten(cost_and_boot(self.plan, group), width - 76, 12),
                 ]
                 box = Box(74 + place * (width + _GAP), y, width, card_height(lines))
                 self.canvas.card(box, "node", lines)
-            y += card_height([""] * 3) + _GAP
+            y += card_height([""] * 4) + _GAP
         return y
 
     def _compute(self, y: float, frames: list[tuple[Box, str, str, str, bool]]) -> float:
         for group in self.plan.groups:
             if group.role != "compute":
                 continue
-            lines = compute_lines(group)
+            lines = [*compute_lines(group), cost_and_boot(self.plan, group)]
             card = Box(88, y + 30, 736, card_height(lines))
             self.canvas.card(card, "nodes", lines)
             self._nodes(card, group)

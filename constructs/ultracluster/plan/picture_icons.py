@@ -1,8 +1,8 @@
 """AWS's architecture icons, as the package `diagrams` carries them.
 
 AWS lets everyone draw diagrams with its icons; it does not say that others may pass the set on. So this
-package ships none and takes them from where they are installed. Nothing of `diagrams` is imported, and
-Graphviz, which its own drawings need, is not used.
+package ships none: it takes them from where they are installed, and draws symbols of its own elsewhere.
+Nothing of `diagrams` is imported, and Graphviz, which its own drawings need, is not used.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 from importlib.util import find_spec
 from pathlib import Path
+
+from ultracluster.plan.picture_symbols import symbol
 
 ICONS = {
     "nodes": "compute/ec2-instances.png",
@@ -31,22 +33,14 @@ they get those of FSx, SageMaker and EC2."""
 
 
 class PictureError(Exception):
-    """The picture cannot be drawn; says what to install."""
+    """The picture cannot be drawn or written; says why, and what to install."""
 
 
 def icon(name: str) -> str:
-    """One icon as a `data:` URI.
-
-    Raises:
-        PictureError: the icons are not installed.
-    """
+    """One icon as a `data:` URI: AWS's where it is installed, else our own symbol."""
     found = find_spec("diagrams")
     folder = Path(found.origin).parents[1] / "resources" / "aws" if found and found.origin else None
     file = folder / ICONS[name] if folder else None
     if file is None or not file.is_file():
-        raise PictureError(
-            "AWS's icons come with the package `diagrams`, which is not installed"
-            + (f" in full ({file})" if file else "")
-            + ": pip install diagrams resvg-py"
-        )
+        return symbol(name)
     return f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}"

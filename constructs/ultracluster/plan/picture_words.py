@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import assert_never
 
 from ultracluster.config.orchestrator import OrchestratorKind
-from ultracluster.plan.environment_plan import FileSystemPlan, GroupPlan, bandwidth
+from ultracluster.plan.cost_parts import CostPart
+from ultracluster.plan.cost_summary import rough
+from ultracluster.plan.environment_plan import FileSystemPlan, GroupPlan, Plan, bandwidth
 from ultracluster.plan.picture_canvas import shorten
 
 
@@ -26,6 +28,28 @@ def services(orchestrator: OrchestratorKind) -> list[tuple[str, list[str]]]:
             return []
         case _ as never:
             assert_never(never)
+
+
+def cost_and_boot(plan: Plan, group: GroupPlan) -> str:
+    """`about 707,000 USD/month; first boot: 2.5 min, degraded`; empty where neither is known."""
+    parts: list[str] = []
+    for part in plan.cost.parts:
+        if part.group == group.name:
+            parts.append(_month(part))
+    for boot in plan.first_boot:
+        if boot.group == group.name and boot.components:
+            state = ", FAILS" if boot.refuses else ", degraded" if boot.degraded else ""
+            minutes = f"{boot.minutes:g} min" if boot.minutes else "nothing to install"
+            parts.append(f"first boot: {minutes}{state}")
+    return "; ".join(parts)
+
+
+def _month(part: CostPart) -> str:
+    if part.per_month is None:
+        return "not priced"
+    if part.most_per_month is None:
+        return f"about {rough(part.per_month)} USD/month"
+    return f"{rough(part.per_month)} to {rough(part.most_per_month)} USD/month"
 
 
 def compute_lines(group: GroupPlan) -> list[str]:

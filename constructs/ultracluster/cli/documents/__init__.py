@@ -42,6 +42,10 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "image": Document(1, ("image show",), "What an image brings", "cli.documents.software:ImageDocument"),
     "images": Document(1, ("image list",), "Known machine images", "cli.documents.software:ImageList"),
+    "move": Document(1, ("move",), "A plan of a move", "cli.documents.moves:MovePlan"),
+    "import": Document(
+        1, ("import",), "An environment made of another tool's file", "cli.documents.imports:Import"
+    ),
     "node": Document(1, ("nodes describe",), "A node in AWS's words", "cli.documents.cluster:NodeDocument"),
     "nodes": Document(1, ("nodes list",), "The nodes of an environment", "cli.documents.cluster:NodeList"),
     "observability": Document(
@@ -70,6 +74,7 @@ DOCUMENTS: dict[str, Document] = {
         1, ("preflight",), "Whether an account can deploy it", "cli.documents.checks:Preflight"
     ),
     "prices": Document(1, ("prices update",), "Prices of AWS", "cli.documents.figures:PriceUpdate"),
+    "purchase": Document(1, ("capacity buy",), "What was bought", "cli.documents.cluster:Purchase"),
     "release": Document(1, ("release show",), "A software release", "cli.documents.software:ReleaseDocument"),
     "release-check": Document(
         1, ("release check",), "Whether a release's parts fit", "cli.documents.software:ReleaseCheck"

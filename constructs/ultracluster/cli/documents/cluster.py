@@ -331,3 +331,24 @@ class CapacitySearch(TypedDict):
     offers: list[OfferRow]
     """The cheapest instance-hour first."""
     failures: list[SearchFailure]
+
+
+class Purchase(TypedDict):
+    """Capacity that was bought."""
+
+    environment: str
+    group: str
+    kind: str
+    """`capacity-block` or `training-plan`."""
+    id: str
+    """Of the block's reservation, or the ARN of the plan."""
+    offer: str
+    zone_id: str
+    instance_type: str
+    count: int
+    start: str
+    end: str | None
+    upfront_fee: float
+    currency: str
+    file: str
+    """Where the id was written."""

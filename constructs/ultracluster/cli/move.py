@@ -1,0 +1,128 @@
+"""`ultracluster move`: a plan to another zone, Region or capacity. Changes nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    ProfileOption,
+    load_file,
+    refuse,
+    refuse_file,
+)
+from ultracluster.cli.json_output import write_json
+from ultracluster.config import InvalidEnvironmentError
+
+if TYPE_CHECKING:
+    from ultracluster.config.loader import Loaded
+    from ultracluster.plan.moving import Move, Target
+
+PIPED = 100
+"""Columns where there is no terminal to ask."""
+
+
+def move(
+    environment: EnvironmentArgument,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="Zone id (use2-az1), Region (us-west-2), or capacity: with the id of a block or "
+            "reservation, or "
+            "the ARN of a training plan, which the account is asked for.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", help="Name of the second environment; else with the zone.", show_default=False
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", help="Write the second environment to this new file.", show_default=False),
+    ] = None,
+    overlap_days: Annotated[int, typer.Option(min=1, max=90, help="Days in which both are paid.")] = 3,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    as_json: JsonOption = False,
+    profile: ProfileOption = None,
+) -> None:
+    """Plan a move to another zone, Region or capacity: what is taken along, copied, bought.
+
+    The second environment is made beside the first, which is deleted last, after the second has passed
+    acceptance. Only --to capacity: asks the account. Exit code 0 = it can be had, as far as is known; 1 = the
+    target is not known to have it, or the second environment would be refused; 2 = bad input.
+    """
+    from ultracluster.cli.move_text import as_dict, as_markdown, as_text, unsold
+    from ultracluster.plan.moving import MoveError, plan_move
+
+    if as_json and markdown:
+        refuse("--json and --markdown exclude each other")
+    if name is not None and not re.fullmatch(r"(?=.{1,30}$)[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        refuse(f"--name {name}: write small letters, digits and single dashes, 30 at the most")
+    try:
+        loaded = load_file(environment)
+        target = _target(to, loaded, profile)
+        found = plan_move(loaded, target, name=name or "", file=write, days=overlap_days)
+    except InvalidEnvironmentError as error:
+        refuse_file(error.findings)
+    except MoveError as error:
+        refuse(str(error))
+    if write is not None:
+        _write(found, write)
+    if as_json:
+        write_json("move", as_dict(found))
+    else:
+        sys.stdout.write(as_markdown(found) if markdown else as_text(found, _width()))
+    raise typer.Exit(1 if found.wrong or unsold(found) else 0)
+
+
+def _target(to: str, loaded: Loaded, profile: str | None) -> Target:
+    from ultracluster.plan.moving import Target, capacity_named, checked, target_of
+
+    named = capacity_named(to)
+    if named is None:
+        return target_of(to, loaded.environment)
+    from ultracluster.account import aws
+    from ultracluster.account.capacity_owned import owned
+
+    capacity, region = named
+    try:
+        account = aws.Account(region=region or loaded.environment.region, profile=profile)
+        aws.check_account(account, loaded.environment)
+        bought = owned(account, capacity)
+    except aws.AccountError as error:
+        refuse(str(error))
+    place = Target(region=bought.region, zone_id=bought.zone_id, bought=bought)
+    return checked(place, loaded.environment)
+
+
+def _write(found: Move, file: Path) -> None:
+    """Only what could be deployed, and never over a file."""
+    if found.wrong:
+        refuse_file(found.wrong)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as out:
+            out.write(found.text)
+    except FileExistsError:
+        refuse(f"{file} exists: name another file, or delete it")
+    except OSError as error:
+        refuse(f"{file} cannot be written: {error.strerror}")
+    typer.echo(f"{file} is written", err=True)
+
+
+def _width() -> int:
+    if not sys.stdout.isatty():
+        return PIPED
+    from ultracluster.cli.console import Console
+
+    return Console().width

@@ -1,0 +1,1 @@
+"""Pages of HTML: one file each, without scripts, with nothing loaded from elsewhere."""

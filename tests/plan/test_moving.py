@@ -1,0 +1,230 @@
+"""A move: the second environment, what becomes of each part, the order, and the way back."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ROOT
+
+from ultracluster.config import load
+from ultracluster.plan.moving import (
+    Bought,
+    Move,
+    MoveError,
+    Target,
+    capacity_named,
+    checked,
+    hours_text,
+    plan_move,
+    target_of,
+)
+from ultracluster.rules import check
+
+SHIPPED = sorted((ROOT / "environments").glob("*.yaml"))
+WISHES = sorted((ROOT / "environments" / "wishes").glob("*.yaml"))
+TODAY = dt.date(2026, 11, 23)
+BLOCK = Bought(
+    kind="capacity-block",
+    id="cr-0fedcba9876543210",
+    region="us-east-2",
+    zone_id="use2-az1",
+    instance_type="p6-b200.48xlarge",
+    count=4,
+    starts=dt.datetime(2027, 1, 1, 11, 30, tzinfo=dt.UTC),
+)
+
+
+def moved(file: str, to: str, **options: Any) -> Move:
+    loaded = load(ROOT / "environments" / f"{file}.yaml")
+    return plan_move(loaded, target_of(to, loaded.environment), today=TODAY, **options)
+
+
+def becomes(move: Move) -> dict[str, str]:
+    return {part.what: part.becomes for part in move.parts}
+
+
+def elsewhere(name: str) -> str:
+    """A Region that `name` is not in, and that AWS is known to have its types in."""
+    return {"parallelcluster-p5": "us-east-1", "dev": "us-east-1"}.get(name, "us-west-2")
+
+
+@pytest.mark.parametrize("file", [*SHIPPED, *WISHES], ids=lambda file: file.stem)
+def test_every_environment_moves_to_a_zone_beside_it(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ULTRACLUSTER_EXTENDS_FROM", str(ROOT / "environments"))
+    loaded = load(file)
+    zone = {"us-east-2": "use2-az1", "us-west-2": "usw2-az4", "us-east-1": "use1-az6"}[
+        loaded.environment.region
+    ]
+    if zone == loaded.environment.network.zone_id:
+        zone = {"use2-az1": "use2-az2", "usw2-az4": "usw2-az1", "use1-az6": "use1-az2"}[zone]
+    place = tmp_path / "second.yaml"
+    move = plan_move(loaded, target_of(zone, loaded.environment), file=place, today=TODAY)
+    place.write_text(move.text)
+    second = load(place)  # it is an environment, and the one that was judged
+    paths = {"prices", "lifecycle_steps"}  # from another folder they are called otherwise
+    assert second.environment.model_dump(exclude=paths) == move.both.second.environment.model_dump(
+        exclude=paths
+    )
+    assert {one.code for one in check(second)} >= {one.code for one in move.wrong}
+    assert not set(second.environment.stack_names) & set(loaded.environment.stack_names)
+    assert {group.what for group in move.parts if group.becomes == "bought again"} == {
+        part.what for part in move.parts if "takes its place" in part.how
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["prod", "dev", "eks-p5en", "hyperpod-eks-p5", "pcs-p6-b200", "parallelcluster-p5"]
+)
+def test_nothing_is_deleted_before_the_second_has_passed(name: str) -> None:
+    move = moved(name, elsewhere(name))
+    order = [("gate" if step.gate else "deletes" if step.deletes else "") for step in move.steps]
+    assert order.count("gate") == order.count("deletes") == 1
+    assert order[-1] == "deletes" and order.index("gate") < order.index("deletes")
+    first = move.both.first.environment.asked_as
+    destroying = [n for n, step in enumerate(move.steps) if f"ultracluster destroy {first}" in step.commands]
+    assert destroying == [len(move.steps) - 1]
+    assert all(step.back for step in move.steps)
+    stops = [n for n, step in enumerate(move.steps) if step.downtime]
+    assert stops and stops[0] > order.index("gate")
+
+
+def test_prod_to_another_zone() -> None:
+    move = moved("prod", "use2-az1")
+    second = move.both.second.environment
+    assert (second.name, second.region, second.network.zone_id) == ("prod-use2-az1", "us-east-2", "use2-az1")
+    assert second.network.cidr == "10.65.0.0/16"
+    database: Any = second.storage.accounting_database
+    assert database.second_zone_id == "use2-az2"  # the other one was the target
+    assert [one.path[-1] for one in move.blanks] == ["bucket", "arn"]
+    assert "# stands in for the ARN of a plan in use2-az1" in move.text
+    found = becomes(move)
+    assert found["/fsx/datasets"] == found["/fsx/checkpoints"] == "carries over"
+    assert found["16 x p5en.48xlarge (train)"] == "bought again"
+    homes = next(part for part in move.parts if part.what.startswith("homes"))
+    assert homes.least_hours == pytest.approx(1024 * 2**30 / 320e6 / 3600)
+    assert not move.wrong and not move.problems
+    first, after = move.cost
+    assert move.usd_together == pytest.approx(
+        sum(
+            line.per_hour
+            for found in (first, after)
+            for line in found.standing
+            if not line.prepaid and line.per_hour
+        )
+        * 72
+    )
+
+
+def test_prod_to_another_region() -> None:
+    move = moved("prod", "us-west-2")
+    second = move.both.second.environment
+    assert second.region == "us-west-2" and second.network.zone_id.startswith("usw2-")
+    assert {part.what for part in move.parts if part.early} == {
+        "/fsx/datasets", "/fsx/checkpoints", "software mirror s3://example-software-mirror/ultracluster",
+    }  # fmt: skip
+    buckets = [link.bucket for link in second.data_repositories.values()]
+    assert buckets == ["example-training-datasets-us-west-2", "data-bucket-of-prod-us-west-2"]
+    commands = [one for step in move.steps for one in step.commands]
+    mirror = next(n for n, one in enumerate(commands) if "release mirror" in one)
+    assert mirror < next(n for n, one in enumerate(commands) if "ultracluster deploy" in one)
+
+
+def test_ids_of_the_old_region_are_marked(tmp_path: Path) -> None:
+    dev = (ROOT / "environments" / "dev.yaml").read_text()
+    file = tmp_path / "dev.yaml"
+    file.write_text(
+        dev.replace("network:\n", "network:\n  vpc:\n    id: vpc-0a1b2c3d4e5f60718\n    cidr: 10.0.0.0/16\n")
+        .replace("storage:\n", "storage:\n  key: {arn: 'arn:aws:kms:us-west-2:111122223333:key/abc'}\n")
+        .replace("count: 2", "count: 2\n    image: ami-0a1b2c3d4e5f60718")
+    )
+    loaded = load(file)
+    move = plan_move(loaded, target_of("us-east-1", loaded.environment), today=TODAY)
+    second = move.both.second.environment
+    assert second.network.vpc and second.network.vpc.id == "vpc-0123456789abcdef0"
+    assert second.storage.key and second.storage.key.arn.startswith("arn:aws:kms:us-east-1:")
+    assert {"what ami-0a1b2c3d4e5f60718 is in us-west-2", "what vpc-0a1b2c3d4e5f60718 is in us-west-2"} <= {
+        one.blank for one in move.blanks
+    }
+    assert becomes(move)["image ami-0a1b2c3d4e5f60718"] == "copied"
+    here = plan_move(loaded, target_of("usw2-az1", loaded.environment), today=TODAY)
+    assert (
+        becomes(here)["image ami-0a1b2c3d4e5f60718"] == becomes(here)["keys made elsewhere"] == "carries over"
+    )
+
+
+def test_to_capacity_that_is_bought() -> None:
+    loaded = load(ROOT / "environments" / "pcs-p6-b200.yaml")
+    target = Target(region="us-east-2", zone_id="use2-az1", bought=BLOCK)
+    move = plan_move(loaded, target, today=TODAY)
+    capacity: Any = move.both.second.environment.node_groups["train"].capacity
+    assert (capacity.id, capacity.starts) == (BLOCK.id, "2027-01-01T11:30:00Z")
+    assert not move.problems and not [one for one in move.blanks if "capacity" in one.path]
+    small = Target(region="us-east-2", zone_id="use2-az1", bought=Bought(**{**_fields(BLOCK), "count": 2}))
+    assert plan_move(loaded, small, today=TODAY).problems == (
+        "cr-0fedcba9876543210 holds 2 x p6-b200.48xlarge, and train has 4",
+    )
+
+
+def _fields(bought: Bought) -> dict[str, Any]:
+    return {name: getattr(bought, name) for name in Bought.__slots__}
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"zone_id": "use2-az2"}, "nothing has to move"),
+        ({"instance_type": "p5.48xlarge"}, "no group takes it"),
+    ],
+)
+def test_capacity_that_no_move_leads_to(changed: dict[str, str], says: str) -> None:
+    loaded = load(ROOT / "environments" / "pcs-p6-b200.yaml")
+    bought = Bought(**{**_fields(BLOCK), **changed})
+    target = checked(Target(region="us-east-2", zone_id=bought.zone_id, bought=bought), loaded.environment)
+    with pytest.raises(MoveError, match=says):
+        plan_move(loaded, target, today=TODAY)
+
+
+@pytest.mark.parametrize(
+    ("to", "says"),
+    [
+        ("use2-az2", "already; other zones of us-east-2: use2-az1"),
+        ("us-east-2", "already"),
+        ("use2-az9", "has no zone"),
+        ("us-east-2a", "write its id"),
+        ("cn-north-1", "another partition"),
+        ("us-west-22", "did you mean us-west-2"),
+        ("", "neither a zone id nor a Region"),
+    ],
+)
+def test_there_is_no_such_move(to: str, says: str) -> None:
+    with pytest.raises(MoveError, match=says):
+        moved("prod", to)
+
+
+def test_names_of_capacity() -> None:
+    plan = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/q1"
+    assert capacity_named("use2-az1") is None
+    assert capacity_named("capacity:cr-0123456789abcdef0") == ("cr-0123456789abcdef0", "")
+    assert capacity_named(f"capacity:{plan}") == (plan, "us-west-2")
+    with pytest.raises(MoveError, match="names no capacity"):
+        capacity_named("capacity:cbo-1")
+
+
+def test_a_second_environment_has_a_name_of_its_own() -> None:
+    assert moved("prod", "use2-az1", name="other").both.second.name == "other"
+    with pytest.raises(MoveError, match="called like the first"):
+        moved("prod", "use2-az1", name="prod")
+    long = load(ROOT / "environments" / "parallelcluster-gb200.yaml")
+    assert len(plan_move(long, target_of("use1-az6", long.environment), today=TODAY).both.second.name) <= 30
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"), [(0.001, "1 minute"), (0.5, "30 minutes"), (5.21, "5.2 hours"), (72, "3.0 days")]
+)
+def test_hours_in_words(hours: float, text: str) -> None:
+    assert hours_text(hours) == text

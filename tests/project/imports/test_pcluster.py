@@ -1,0 +1,136 @@
+"""Configurations of ParallelCluster as environments: whole samples, and single keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from import_samples import imported
+
+from ultracluster.project.imports import pcluster
+from ultracluster.project.imports.ledger import ImportRefusedError
+from ultracluster.project.imports.outcome import Asked, Imported, finished
+
+
+def configuration(**changes: Any) -> dict[str, Any]:
+    """The smallest that ParallelCluster takes, with changes of its queue and its compute resource."""
+    resource = {"Name": "gpu", "InstanceType": "p4d.24xlarge", "MaxCount": 4, **changes.pop("resource", {})}
+    queue = {"Name": "train", "ComputeResources": [resource], **changes.pop("queue", {})}
+    settings = changes.pop("settings", {})
+    return {
+        "Region": "us-east-1",
+        "Image": {"Os": "ubuntu2204"},
+        "HeadNode": {"InstanceType": "m5.2xlarge"},
+        "Scheduling": {"Scheduler": "slurm", "SlurmSettings": settings, "SlurmQueues": [queue]},
+        **changes,
+    }
+
+
+def made(**changes: Any) -> Imported:
+    return finished(pcluster.drafted(configuration(**changes), "small", Asked()), "small.yaml")
+
+
+@pytest.mark.parametrize("sample", ["pcluster-capacity-block", "pcluster-queues"])
+def test_samples_are_what_they_were_with_every_loss(sample: str, request: pytest.FixtureRequest) -> None:
+    imported(sample, request)
+
+
+def test_the_smallest_loses_nothing() -> None:
+    found = made(resource={"Efa": {"Enabled": True}})
+
+    assert {row.outcome for row in found.rows} == {"assumed"}
+    assert found.environment.node_groups["gpu"].max_count == 4
+    assert not found.environment.orchestrator.partitions["train"].exclusive  # pyright: ignore  # ParallelCluster
+
+
+CAPACITIES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({}, {}, {"kind": "on-demand"}),
+    ({"CapacityType": "SPOT"}, {}, {"kind": "spot", "allocation": None}),
+    (
+        {"CapacityReservationTarget": {"CapacityReservationId": "cr-0a1b2c3d4e5f60718"}},
+        {"MinCount": 4},
+        {"kind": "reservation", "id": "cr-0a1b2c3d4e5f60718"},
+    ),
+    (
+        {"CapacityType": "CAPACITY_BLOCK"},
+        {"MinCount": 4, "CapacityReservationTarget": {"CapacityReservationId": "cr-0a1b2c3d4e5f60718"}},
+        {"kind": "capacity-block", "id": "cr-0a1b2c3d4e5f60718"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("queue", "resource", "capacity"), CAPACITIES)
+def test_capacity_comes_along(
+    queue: dict[str, Any], resource: dict[str, Any], capacity: dict[str, Any]
+) -> None:
+    group = made(queue=queue, resource=resource).environment.node_groups["gpu"]
+
+    assert group.capacity.model_dump().items() >= capacity.items()
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"Region": None}, "region", "--region"),
+    ({"Region": "us-eest-1"}, "region", "us-east-1"),
+    ({"HeadNode": {}}, "HeadNode.InstanceType", "is missing"),
+    ({"HeadNode": "m5.2xlarge"}, "HeadNode", "must hold keys and values"),
+    ({"Scheduling": {"Scheduler": "awsbatch"}}, "Scheduling.Scheduler", "slurm"),
+    (
+        {"resource": {"MaxCount": "many"}},
+        "Scheduling.SlurmQueues[0].ComputeResources[0].MaxCount",
+        "whole number",
+    ),
+    ({"resource": {"MaxCount": "--4"}}, "ComputeResources[0].MaxCount", "whole number"),
+    ({"resource": {"MaxCount": float("inf")}}, "ComputeResources[0].MaxCount", "whole number"),
+    ({"resource": {"Efa": {"Enabled": "maybe"}}}, "ComputeResources[0].Efa.Enabled", "true or false"),
+    ({"resource": {"InstanceType": None}}, "ComputeResources[0].InstanceType", "is missing"),
+    ({"queue": {"ComputeResources": "p5"}}, "ComputeResources", "not a list"),
+    (
+        {"resource": {"InstanceType": "p4d.25xlarge", "Efa": {"Enabled": True}}},
+        "instance_type",
+        "p4d.24xlarge",
+    ),
+    ({"settings": {"CustomSlurmSettings": "KillWait=60"}}, "CustomSlurmSettings", "not a list"),
+    ({"queue": {"CapacityType": "CAPACITY_BLOCK"}}, "CapacityReservationId", "cr-"),
+    (
+        {"SharedStorage": [{"Name": "a", "StorageType": "FsxLustre", "FsxLustreSettings": {}}]},
+        "StorageCapacity",
+        "is missing",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "where", "telling"), REFUSED)
+def test_what_cannot_be_carried_over_is_refused(changes: dict[str, Any], where: str, telling: str) -> None:
+    with pytest.raises(ImportRefusedError) as refused:
+        made(**changes)
+
+    assert any(where in row.where for row in refused.value.wrong)
+    assert telling in str(refused.value)
+
+
+def test_all_reasons_are_told_at_once() -> None:
+    with pytest.raises(ImportRefusedError) as refused:
+        made(Region=None, HeadNode={}, resource={"MaxCount": []})
+
+    assert len(refused.value.wrong) == 3
+
+
+LOST: list[tuple[dict[str, Any], str, str, str]] = [
+    ({"settings": {"CustomSlurmSettings": [{"Epilog": "/a b"}]}}, "Epilog", "left out", "one word"),
+    ({"settings": {"QueueUpdateStrategy": "COMPUTE_FLEET_STOP"}}, "QueueUpdateStrategy", "changed", "drain"),
+    ({"Image": {"Os": "centos7"}}, "Image.Os", "changed", "alinux2023"),
+    ({"queue": {"Networking": {"SubnetIds": ["subnet-1"]}}}, "SubnetIds", "left out", "network.subnet"),
+    ({"Unheard": {"Of": 1}}, "Unheard.Of", "left out", "no such setting"),
+    ({"Tags": [{"Key": "aws:x", "Value": "y"}]}, "tags", "changed", "keeps for tags of its own"),
+]
+
+
+@pytest.mark.parametrize(("changes", "where", "outcome", "telling"), LOST)
+def test_a_loss_says_where_why_and_what_to_do(
+    changes: dict[str, Any], where: str, outcome: str, telling: str
+) -> None:
+    rows = [row for row in made(**changes).rows if where in row.where]
+
+    assert [row.outcome for row in rows] == [outcome]
+    assert telling in f"{rows[0].why} {rows[0].todo}"
+    assert rows[0].todo
