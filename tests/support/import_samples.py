@@ -8,21 +8,22 @@ import pytest
 from project import ROOT
 
 from ultracluster.config import load
-from ultracluster.project.imports.outcome import Asked, Imported, finished
+from ultracluster.project.imports.outcome import Imported, finished
 from ultracluster.project.imports.reading import drafted, read
+from ultracluster.project.imports.surroundings import Asked
 from ultracluster.rules import check
 
 FOLDER = ROOT / "tests" / "project" / "imports"
 
 
-def imported(sample: str, request: pytest.FixtureRequest, **asked: str) -> Imported:
+def imported(sample: str, request: pytest.FixtureRequest, asked: Asked | None = None) -> Imported:
     """What the files `samples/SAMPLE*` become, compared with `expected/SAMPLE.yaml`, which no rule refuses.
 
     `--snapshot-update` writes it.
     """
     files = sorted((FOLDER / "samples").glob(f"{sample}.*"))
     found = finished(
-        drafted([read(one) for one in files], Asked(**asked)), ", ".join(one.name for one in files)
+        drafted([read(one) for one in files], asked or Asked()), ", ".join(one.name for one in files)
     )
     release = found.environment.software.release
     text = found.text.replace(release, "RELEASE")

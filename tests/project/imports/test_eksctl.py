@@ -9,7 +9,8 @@ from import_samples import imported
 
 from ultracluster.project.imports import eksctl
 from ultracluster.project.imports.ledger import ImportRefusedError
-from ultracluster.project.imports.outcome import Asked, Imported, finished
+from ultracluster.project.imports.outcome import Imported, finished
+from ultracluster.project.imports.surroundings import Asked
 
 GPU = {"name": "gpu", "instanceType": "g5.12xlarge", "desiredCapacity": 2, "efaEnabled": True}
 CLOSED = {"clusterEndpoints": {"publicAccess": False}}

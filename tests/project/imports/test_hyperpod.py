@@ -9,7 +9,8 @@ from import_samples import imported
 
 from ultracluster.project.imports import hyperpod
 from ultracluster.project.imports.ledger import ImportRefusedError
-from ultracluster.project.imports.outcome import Asked, Imported, finished
+from ultracluster.project.imports.outcome import Imported, finished
+from ultracluster.project.imports.surroundings import Asked
 
 
 def group(name: str, kind: str, node_type: str = "", **changes: Any) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def made(*groups: Any, parameters: dict[str, Any] | None = None, **changes: Any)
 
 @pytest.mark.parametrize("sample", ["hyperpod-api", "hyperpod-lifecycle", "hyperpod-eks"])
 def test_samples_are_what_they_were_with_every_loss(sample: str, request: pytest.FixtureRequest) -> None:
-    imported(sample, request, region="us-west-2" if sample == "hyperpod-lifecycle" else "")
+    imported(sample, request, Asked(region="us-west-2" if sample == "hyperpod-lifecycle" else ""))
 
 
 def test_the_smallest_loses_nothing() -> None:

@@ -9,7 +9,8 @@ from import_samples import imported
 
 from ultracluster.project.imports import pcluster
 from ultracluster.project.imports.ledger import ImportRefusedError
-from ultracluster.project.imports.outcome import Asked, Imported, finished
+from ultracluster.project.imports.outcome import Imported, finished
+from ultracluster.project.imports.surroundings import Asked
 
 
 def configuration(**changes: Any) -> dict[str, Any]:

@@ -49,6 +49,40 @@ STATES: dict[str, tuple[str, bytes, str]] = {
     "of nobody": ("a.yaml", b"hello: world\n", "no tool that is known"),
     "too large": ("a.yaml", b"HeadNode: {}\n#" + b"x" * (300 << 10), "more than"),
     "only a beginning": ("a.yaml", b"HeadNode:\n", "HeadNode.InstanceType: is missing"),
+    "placeholders of Terraform": (
+        "a.json",
+        b'{"InstanceGroups": [{"InstanceGroupName": "a", "InstanceCount": "${var.n}"}]}',
+        "is the placeholder ${var.n}",
+    ),
+    "placeholders of envsubst": (
+        "a.yaml",
+        b"HeadNode: {}\nRegion: ${REGION}\n",
+        "envsubst",
+    ),
+    "placeholders of Jinja": ("a.yaml", b"HeadNode:\n  - {{ head }}\n", "a key that is not a word"),
+    "Terraform": ("main.tf", b'resource "a" "b" {\n  c = 1\n}\n', "must hold keys and values"),
+    "a template with a tag for parameters": (
+        "a.yaml",
+        b"AWSTemplateFormatVersion: 2010-09-09\nParameters: !Ref x\n",
+        "template of CloudFormation",
+    ),
+    "a template with odd parameters": (
+        "a.yaml",
+        b"Resources: {}\nParameters:\n  HyperPodClusterName: 5\n  InstanceGroupSettings1: {Default: 7}\n",
+        "no parameter has a group",
+    ),
+    "parameters without values": (
+        "a.json",
+        b'[{"ParameterKey": "HyperPodClusterName"}, {"ParameterKey": "InstanceGroupSettings1"}]',
+        "no parameter has a group",
+    ),
+    "groups that are none": (
+        "a.json",
+        b'{"Parameters": {"HyperPodClusterName": 1, "InstanceGroupSettings1": "[null, [null]]"}}',
+        "must hold groups",
+    ),
+    "parameters of another stack": ("a.json", b'[{"ParameterKey": "a", "ParameterValue": "b"}]', "not known"),
+    "people alone": ("a.yaml", b"users: [{username: a, uid: 1}]\n", "no cluster by itself"),
     "escape codes": ("a.yaml", b'HeadNode: {"\\e[31mkey": 1}\n', "HeadNode.InstanceType: is missing"),
 }
 
@@ -73,7 +107,7 @@ def test_a_bad_file_is_a_clear_row_and_nothing_is_written(state: str, tmp_path: 
 def test_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for place, telling in (
-        (tmp_path, "directory"),
+        (tmp_path, "directory has no file"),
         (tmp_path / "none", "No such file"),
         (tmp_path / "pipe", "a pipe"),
     ):

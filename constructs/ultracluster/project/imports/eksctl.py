@@ -11,8 +11,10 @@ from ultracluster.config.kubernetes import Eks
 from ultracluster.plan.draft_place import general_type
 from ultracluster.project.imports.eksctl_reasons import REASONS
 from ultracluster.project.imports.ledger import Ledger, Part
-from ultracluster.project.imports.outcome import Asked, Drafted, other_zone, place
+from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.owner import of_account, owner
+from ultracluster.project.imports.placing import other_zone, place
+from ultracluster.project.imports.surroundings import Asked
 
 TOOL = "eksctl"
 KIND = Eks().kind
@@ -42,7 +44,7 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     if not parts:
         ledger.refuse("managedNodeGroups", "no group has nodes", "name one at least")
     groups = {part.needed("name", "name the group"): _group(part) for part in parts}
-    _with_roles(groups, parts)
+    with_roles(groups, {part.text("name") or "" for part in parts if part.data.get("efaEnabled")})
     types = [one["instance_type"] for one in groups.values() if one["role"] == "compute"]
     account, region = owner(data)
     settled = place(ledger, asked, metadata.text("region") or region, KIND, types)
@@ -50,7 +52,7 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     if "network" in settled and "id" not in vpc and (cidr := vpc.text("cidr")):
         settled["network"]["cidr"] = cidr
     control = {"kind": KIND, **_control_plane(top, metadata, vpc, ledger)}
-    if second := other_zone(ledger, settled):
+    if second := other_zone(settled):
         control["second_zone_id"] = second
     of_account(ledger, account)
     key = top.part("secretsEncryption").text("keyARN")
@@ -61,7 +63,7 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
         "tags": {one: str(value) for one, value in metadata.map("tags").items()},
         "storage": {"keys": {"secrets": {"arn": key}}} if key else {},
         "orchestrator": control,
-        "node_groups": _with_system(groups, settled, ledger),
+        "node_groups": with_system(groups, settled, ledger),
     }
     return Drafted(tool=TOOL, kind=KIND, data=environment, ledger=ledger)
 
@@ -84,8 +86,10 @@ def _group(part: Part) -> dict[str, Any]:
         group["root_volume_gib"] = size
     if (speed := part.number("volumeThroughput")) is not None:
         group["root_volume_throughput_mbps"] = speed
-    iops, volume = part.number("volumeIOPS"), part.text("volumeType")
-    if iops is not None and volume in ("io1", "io2"):
+    volume = part.text("volumeType")
+    if volume not in (None, "gp3", "io1", "io2"):
+        part.ledger.left(part.place("volumeType"), *REASONS["volumeType"])
+    if volume in ("io1", "io2") and (iops := part.number("volumeIOPS")) is not None:
         group["root_volume_iops"] = iops
     if image := part.text("ami"):
         if image.startswith("ami-"):
@@ -152,13 +156,15 @@ def _taints(part: Part) -> list[dict[str, str]]:
     return found
 
 
-def _with_roles(groups: dict[str, dict[str, Any]], parts: list[Part]) -> None:
+def with_roles(groups: dict[str, dict[str, Any]], fabric: set[str]) -> None:
     """Nodes with accelerators or EFA run jobs, the others the add-ons.
 
     Where there are none such, all groups but the first run jobs.
+
+    Args:
+        fabric: groups that have EFA interfaces.
     """
-    wants = {part.text("name"): bool(part.data.get("efaEnabled")) for part in parts}
-    jobs = {name for name, one in groups.items() if wants.get(name) or _accelerated(one["instance_type"])}
+    jobs = {name for name, one in groups.items() if name in fabric or _accelerated(one["instance_type"])}
     if not jobs:
         jobs = set(list(groups)[1:] or groups)
     for name, group in list(groups.items()):
@@ -170,7 +176,7 @@ def _accelerated(kind: str) -> bool:
     return known is not None and known.accelerator is not None
 
 
-def _with_system(
+def with_system(
     groups: dict[str, dict[str, Any]], settled: Mapping[str, Any], ledger: Ledger
 ) -> dict[str, dict[str, Any]]:
     """With nodes for the add-ons where no group is left for them."""
@@ -192,6 +198,8 @@ def _control_plane(top: Part, metadata: Part, vpc: Part, ledger: Ledger) -> dict
         found["kubernetes_version"] = version
     if support := top.part("upgradePolicy").text("supportType"):
         found["support"] = support.lower()
+    if (tier := top.part("controlPlaneScalingConfig").text("tier")) is not None:
+        found["scaling_tier"] = tier.removeprefix("tier-")
     if services := top.part("kubernetesNetworkConfig").text("serviceIPv4CIDR"):
         found["service_cidr"] = services
     days = top.part("cloudWatch").part("clusterLogging").number("logRetentionInDays")
@@ -210,7 +218,8 @@ def _control_plane(top: Part, metadata: Part, vpc: Part, ledger: Ledger) -> dict
 
 def _endpoint(vpc: Part, ledger: Ledger) -> dict[str, Any]:
     endpoints = vpc.part("clusterEndpoints")
-    endpoints.any("privateAccess")
+    if endpoints.flag("privateAccess") is False:
+        ledger.changed(endpoints.place("privateAccess"), "the API always answers in the VPC", "nothing to do")
     networks = vpc.texts("publicAccessCIDRs")
     if endpoints.flag("publicAccess") is False:
         return {}
@@ -230,12 +239,15 @@ def _admins(top: Part) -> list[str]:
     for one in access.parts("accessEntries"):
         arn = one.text("principalARN")
         policies = [policy.text("policyARN") or "" for policy in one.parts("accessPolicies")]
+        groups = one.texts("kubernetesGroups")
+        for key in ("kubernetesUsername", "type"):
+            one.any(key)
         whole = any(policy.endswith(_ADMIN) for policy in policies)
         for policy in one.parts("accessPolicies"):
             scope = policy.part("accessScope")
             whole = scope.text("type") in (None, "cluster") and whole
             scope.any("namespaces")
-        if arn and (whole or _MASTERS in one.texts("kubernetesGroups")):
+        if arn and (whole or _MASTERS in groups):
             found.append(arn)
         else:
             top.ledger.left(
@@ -243,7 +255,8 @@ def _admins(top: Part) -> list[str]:
             )
     for one in top.parts("iamIdentityMappings"):
         arn, groups = one.text("arn"), one.texts("groups")
-        one.any("username")
+        for key in ("username", "account", "namespace", "noDuplicateARNs", "serviceName"):
+            one.any(key)
         if arn and _MASTERS in groups:
             found.append(arn)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ultracluster.project.imports.ledger import Reason
+from ultracluster.project.imports.ledger import SILENT, Reason
 
 _STEPS: Reason = (
     "nodes run the steps of their software release",
@@ -25,6 +25,14 @@ _IMAGE: Reason = (
     "`image` names one of yours",
 )
 _KUBELET: Reason = ("the kubelet is set as EKS sets it", "chart_values and own images hold further settings")
+
+_CONTROL: Reason = ("the control plane is set as EKS sets it", "nothing to do")
+_UPDATE: Reason = ("a deploy says how it updates", "see `ultracluster diff` and orchestrator.max_unavailable")
+_SCALING: Reason = ("EKS keeps the Auto Scaling group of a managed group", "nothing to do")
+_BALANCER: Reason = (
+    "load balancers reach pods, and not groups of nodes",
+    "a Service or an Ingress of Kubernetes makes one",
+)
 
 REASONS: dict[str, Reason] = {
     "availabilityZones": _NETWORK,
@@ -95,4 +103,34 @@ REASONS: dict[str, Reason] = {
         "open reservations match by themselves",
         "write capacity.kind: reservation",
     ),
+    "kubernetesNetworkConfig.serviceIPv6CIDR": ("pods have IPv4 addresses", "nothing to do with IPv4"),
+    "vpc.*": _NETWORK,
+    "capabilities": (
+        "EKS Capabilities are the environment's own setting",
+        "write orchestrator.capabilities: argo_cd, ack, kro",
+    ),
+    "kubeAPIServerConfig": _CONTROL,
+    "kubeControllerManagerConfig": _CONTROL,
+    "kubeSchedulerConfig": ("the control plane is set as EKS sets it", "orchestrator.scheduler places jobs"),
+    "outpost": ("no cluster is made on Outposts", "keep it where it is"),
+    "outpostARN": ("no cluster is made on Outposts", "keep it where it is"),
+    "remoteNetworkConfig": ("no node is outside of AWS", "keep hybrid nodes on a cluster of their own"),
+    "zonalShiftConfig": ("nodes are in one zone, from which nothing can shift", "nothing to do"),
+    "metadata.forceUpdateVersion": _UPDATE,
+    "metadata.rollbackConfig": _UPDATE,
+    "additionalVolumes": ("nodes have one volume, and their own NVMe disks", "see root_volume_gib"),
+    "asgSuspendProcesses": _SCALING,
+    "asgMetricsCollection": _SCALING,
+    "maxInstanceLifetime": _SCALING,
+    "bottlerocket": _IMAGE,
+    "containerRuntime": _IMAGE,
+    "ebsOptimized": SILENT,
+    "volumeName": SILENT,
+    "instanceName": ("nodes are named by their group", "nothing to do"),
+    "instancePrefix": ("nodes are named by their group", "nothing to do"),
+    "instanceSelector": ("a group has one type, which is named", "write instance_type"),
+    "classicLoadBalancerNames": _BALANCER,
+    "targetGroupARNs": _BALANCER,
+    "cpuCredits": ("types that save up credits are not for training", "nothing to do"),
+    "enclaveEnabled": ("Nitro Enclaves are not switched on", "keep such nodes on a cluster of their own"),
 }

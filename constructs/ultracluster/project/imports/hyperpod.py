@@ -8,11 +8,14 @@ from typing import Any, cast
 
 from ultracluster.config.orchestrator import HyperPodEks, HyperPodSlurm, OrchestratorKind
 from ultracluster.plan.draft_place import general_type
+from ultracluster.project.imports.file_systems import add
 from ultracluster.project.imports.hyperpod_groups import group_of
 from ultracluster.project.imports.hyperpod_reasons import REASONS
 from ultracluster.project.imports.ledger import Ledger, Part
-from ultracluster.project.imports.outcome import Asked, Drafted, other_zone, place
+from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.owner import of_account, owner
+from ultracluster.project.imports.placing import database_place, other_zone, place
+from ultracluster.project.imports.surroundings import Asked
 
 TOOL = "SageMaker HyperPod"
 _ROLES = {"Controller": "controller", "Login": "login", "Compute": "compute"}
@@ -49,11 +52,12 @@ def drafted(
     if not groups:
         ledger.refuse(top.place("InstanceGroups"), "has no group", "name one at least")
     types = [one["instance_type"] for one in groups.values() if one["role"] == "compute"]
-    account, region = owner(data)
-    settled = place(ledger, asked, region, kind, types)
-    of_account(ledger, account)
-    storage: dict[str, Any] = {}
-    if database := _database(orchestrator.part("Slurm"), ledger, settled):
+    account, region = owner([data, parameters or {}])
+    subnets, security = _network(top, asked)
+    settled = place(ledger, asked, region, kind, types, subnets=subnets, groups=security)
+    of_account(ledger, account, *(["whose cluster it is"] if asked.around else []))
+    storage = _mounted(top, roles.parameters, asked, ledger)
+    if database := _database(orchestrator.part("Slurm"), ledger, settled, asked):
         storage["accounting_database"] = database
     settings = {"kind": kind, **_settings(top, orchestrator, ledger)}
     if kubernetes:
@@ -123,6 +127,41 @@ class _Roles:
                 )  # fmt: skip
 
 
+def _network(top: Part, asked: Asked) -> tuple[list[str], list[str]]:
+    """Subnets and security groups of the nodes by id, those of compute groups first; only where the account
+    was asked, which says what they are."""
+    if asked.around is None:
+        return [], []
+    network = top.part("VpcConfig")
+    subnets: list[str] = []
+    for part in top.parts("InstanceGroups"):
+        subnets += part.part("OverrideVpcConfig").texts("Subnets")
+        part.part("OverrideVpcConfig").leave(
+            "SecurityGroupIds", "nodes have one security group", "add the rules that you need of these to it"
+        )
+    return [*subnets, *network.texts("Subnets")], network.texts("SecurityGroupIds")
+
+
+def _mounted(top: Part, parameters: Part, asked: Asked, ledger: Ledger) -> dict[str, Any]:
+    """File systems that nodes mount, where the account was asked, which says what they are."""
+    storage: dict[str, Any] = {}
+    if asked.around is None:
+        return storage
+    for part in top.parts("InstanceGroups"):
+        for one in part.parts("InstanceStorageConfigs"):
+            for key, usual in (("FsxLustreConfig", "/fsx"), ("FsxOpenZfsConfig", "/home")):
+                mount = one.part(key)
+                name, path = mount.text("DnsName"), mount.text("MountPath") or usual
+                mount.any("MountName")
+                if name:
+                    add(storage, ledger, mount.where, asked.around, name, path)
+    for key, path in (("fsx_dns_name", "/fsx"), ("fsx_openzfs_dns_name", "/home")):
+        if name := parameters.text(key):
+            parameters.any("fsx_mountname")
+            add(storage, ledger, parameters.place(key), asked.around, name, path)
+    return storage
+
+
 def _settings(top: Part, orchestrator: Part, ledger: Ledger) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if (recovery := top.text("NodeRecovery")) is not None:
@@ -168,20 +207,23 @@ def _kubernetes(
         "write the ARNs of roles: nobody else can use the cluster, not even who deploys it",
     )  # fmt: skip
     control: dict[str, Any] = {}
-    if second := other_zone(ledger, settled):
+    if second := other_zone(settled):
         control["second_zone_id"] = second
     return {name: {"role": "system", "instance_type": kind, "count": _SYSTEM_NODES}, **groups}, control
 
 
-def _database(slurm: Part, ledger: Ledger, settled: Mapping[str, Any]) -> dict[str, Any] | None:
+def _database(slurm: Part, ledger: Ledger, settled: Mapping[str, Any], asked: Asked) -> dict[str, Any] | None:
     if "AccountingDatabase" not in slurm:
         return None
     database = slurm.part("AccountingDatabase")
-    for key in ("Endpoint", "Port", "SecretArn"):
-        database.any(key)
-    found: dict[str, Any] = {"kind": "rds-mysql"}
-    if zone := other_zone(ledger, settled):
-        found["second_zone_id"] = zone
+    endpoint, port, secret = database.text("Endpoint"), database.number("Port"), database.text("SecretArn")
+    group = asked.around.databases.get(endpoint or "") if asked.around else None
+    if group and endpoint and secret:
+        kept: dict[str, Any] = {"kind": "existing", "endpoint": endpoint, "secret_arn": secret}
+        kept |= {"port": port} if port else {}
+        kept |= {"database_name": name} if (name := database.text("Name")) else {}
+        return {**kept, "security_group_id": group}
+    found: dict[str, Any] = {"kind": "rds-mysql", **database_place(settled, asked)}
     if name := database.text("Name"):
         found["database_name"] = name
     ledger.changed(

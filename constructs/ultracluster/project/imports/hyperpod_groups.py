@@ -89,6 +89,7 @@ def _patching(part: Part) -> dict[str, Any]:
         strategy = update.text("PatchingStrategy") or ""
         if strategy in _PATCHING:
             return {"kind": _PATCHING[strategy], **_batches(update.part("DeploymentConfig"))}
+        update.map_all()
         part.ledger.left(
             update.place("PatchingStrategy"),
             f"{strategy or 'no strategy'} is not one of those that groups have",

@@ -58,6 +58,12 @@ REASONS: dict[str, Reason] = {
     "fsx_mountname": _LUSTRE,
     "fsx_openzfs_dns_name": _OPENZFS,
     "slurm_configurations": _SEVERAL,
+    "SlurmConfig": ("a cluster of Kubernetes has no Slurm", "nothing to do"),
+    "SlurmConfig.NodeType": ("a cluster of Kubernetes has no Slurm", "nothing to do"),
+    "SlurmConfig.PartitionNames": (
+        "a group is in one partition, and only compute groups are",
+        "make a group for each further partition",
+    ),
     "ClusterArn": _STATE,
     "ClusterStatus": _STATE,
     "CreationTime": _STATE,

@@ -16,8 +16,12 @@ not say it, and an environment has to."""
 Reason = tuple[str, str]
 """Why a key does not carry over, and what to do."""
 
+SILENT: Reason = ("", "")
+"""Of a key that says what a running cluster was doing, or repeats another: nothing is lost without it."""
+_PLACEHOLDER = re.compile(r"\$\{|\{\{|<%|PLACEHOLDER")
+"""What programs fill in: envsubst and Terraform, Jinja and Go's templates."""
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-_OTHER: Reason = ("Ultracluster has no such setting", "look up what it does, and whether you need it")
+OTHER: Reason = ("Ultracluster has no such setting", "look up what it does, and whether you need it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,8 @@ class Ledger:
     """What became of each key of a file."""
 
     reasons: Mapping[str, Reason] = field(default_factory=dict[str, Reason])
-    """Why known keys do not carry over, by the end of their path without numbers: `Ssh.KeyName`."""
+    """Why known keys do not carry over, by the end of their path without numbers: `Ssh.KeyName`; or for all
+    that is below a key and not named by itself: `vpc.*`."""
     rows: list[Row] = field(default_factory=list[Row])
     wrong: list[Wrong] = field(default_factory=list[Wrong])
     parts: list[Part] = field(default_factory=list["Part"])
@@ -110,14 +115,18 @@ class Ledger:
 
     def _unread(self, place: str, value: object) -> None:
         """A row for what nobody has read, or for each key of it where only these are known."""
+        if value in ("", [], {}):
+            return  # says as much as no key
         names = plain(place).split(".")
-        ends = (".".join(names[start:]) for start in range(len(names)))
+        ends = [".".join(names[start:]) for start in range(len(names))]
+        ends += [f"{name}.*" for name in reversed(names[:-1])]
         reason = next((self.reasons[end] for end in ends if end in self.reasons), None)
         if reason is None and isinstance(value, Mapping) and value and place.count(".") < _DEEPEST:
             for key, one in cast("Mapping[Any, Any]", value).items():
                 self._unread(f"{place}.{shown(str(key))}", one)
             return
-        self.left(place, *(reason or _OTHER))
+        if reason != SILENT:
+            self.left(place, *(reason or OTHER))
 
 
 _DEEPEST = 8
@@ -245,6 +254,11 @@ class Part:
 
     def _not(self, key: str, what: str) -> None:
         """The value is of another kind than the tool itself takes."""
+        value = self.data.get(key)
+        if isinstance(value, str) and _PLACEHOLDER.search(value):
+            words = f"is the placeholder {shown(value)}"
+            self.ledger.refuse(self.place(key), words, "fill it in first, e.g. with envsubst")
+            return
         self.ledger.refuse(self.place(key), f"is not {what}", "correct it as the tool's documentation says")
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
-from ultracluster.catalog import instance_type, nearest_regions, region
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, parse
 from ultracluster.config.findings import YamlPath, dotted
 from ultracluster.config.orchestrator import OrchestratorKind
@@ -18,7 +17,6 @@ from ultracluster.config.plain_text import one_line
 from ultracluster.config.remedy import Change, Option, apply
 from ultracluster.config.source import Source
 from ultracluster.model import TRAITS
-from ultracluster.plan.draft_place import NoZoneError, second_zone, zone_for
 from ultracluster.project.imports.ledger import ImportRefusedError, Ledger, Row, Wrong
 from ultracluster.rules import check
 from ultracluster.software import newest_release
@@ -26,17 +24,6 @@ from ultracluster.software import newest_release
 _ROUNDS = 25
 """Remedies that are written one after the other; more hints that they undo each other."""
 _WIDTH = 110
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the user says beside the file."""
-
-    name: str = ""
-    """Of the environment."""
-    region: str = ""
-    """Where the file names none."""
-    zone_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,51 +75,6 @@ def finished(draft: Drafted, source: str, file: Path | None = None) -> Imported:
         rows=rows,
         findings=findings,
     )
-
-
-def place(
-    ledger: Ledger, asked: Asked, found: str, kind: OrchestratorKind, types: list[str]
-) -> dict[str, Any]:
-    """`region` and `network` of an environment: a zone that is known to have the first of these types.
-
-    Args:
-        found: the Region that the file names; empty where it names none.
-        types: instance types of the compute groups; accelerated ones decide.
-    """
-    name = asked.region or found
-    if not name:
-        ledger.refuse("region", "the file does not say in which Region", "pass --region, e.g. us-east-2")
-        return {}
-    if region(name) is None:
-        near = " or ".join(nearest_regions(name)) or "us-east-2"
-        ledger.refuse("region", f"{one_line(name)!r} is no Region that is known", f"--region {near}")
-        return {}
-    zone = asked.zone_id
-    if not zone:
-        try:
-            choice = zone_for(name, _rarest(types), kind)
-        except NoZoneError as error:
-            ledger.refuse("network.zone_id", "the file does not say in which zone", one_line(str(error)))
-            return {"region": name}
-        zone = choice.value
-        ledger.assumed(
-            "network.zone_id", f"{zone}: {choice.reason}",
-            "pass --zone-id with the zone of your reservation, block, plan or file system",
-        )  # fmt: skip
-    return {"region": name, "network": {"zone_id": zone}}
-
-
-def _rarest(types: list[str]) -> str:
-    """The type that fewest zones have: the first with accelerators."""
-    known = ((one, instance_type(one)) for one in types)
-    return next((one for one, found in known if found and found.accelerator), types[0] if types else "")
-
-
-def other_zone(ledger: Ledger, settled: Mapping[str, Any]) -> str | None:
-    """A second zone for what requires two; None where none is known."""
-    zone = settled.get("network", {}).get("zone_id", "")
-    choice = second_zone(settled.get("region", ""), zone) if zone else None
-    return choice.value if choice else None
 
 
 def _filled(draft: Drafted) -> dict[str, Any]:

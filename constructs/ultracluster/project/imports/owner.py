@@ -20,10 +20,10 @@ def owner(data: object) -> tuple[str, str]:
     return _only({one[2] for one in found}), _only(regions)
 
 
-def of_account(ledger: Ledger, account: str) -> None:
+def of_account(ledger: Ledger, account: str, whose: str = "by the ARNs in the file") -> None:
     """A row that says where the account comes from."""
     if account:
-        ledger.assumed("account", f"{account}, by the ARNs in the file", "remove it for another account")
+        ledger.assumed("account", f"{account}, {whose}", "remove it for another account")
 
 
 def _only(found: set[str]) -> str:

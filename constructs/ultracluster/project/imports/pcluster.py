@@ -8,10 +8,12 @@ from typing import Any, cast, get_args
 
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.project.imports.ledger import Ledger, Part
-from ultracluster.project.imports.outcome import Asked, Drafted, place
+from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.pcluster_queues import Queues, root_volume, slurm_settings
 from ultracluster.project.imports.pcluster_reasons import REASONS
 from ultracluster.project.imports.pcluster_storage import storage
+from ultracluster.project.imports.placing import database_place, place
+from ultracluster.project.imports.surroundings import Asked
 
 TOOL = "AWS ParallelCluster"
 KIND = ParallelCluster().kind
@@ -40,15 +42,16 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     if not queues.groups:
         ledger.refuse(scheduling.place("SlurmQueues"), "has no compute resource", "name one at least")
     types = [group["instance_type"] for group in queues.groups.values()]
-    settled = place(ledger, asked, top.text("Region") or "", KIND, types)
+    subnets, security = _network(top, asked)
+    settled = place(ledger, asked, top.text("Region") or "", KIND, types, subnets=subnets, groups=security)
     image = top.part("Image")
     own_image = image.text("CustomAmi")
     groups, pools = _people_nodes(top, own_image)
     for group in queues.groups.values():
         if own_image:
             group.setdefault("image", own_image)
-    kept = storage(top.parts("SharedStorage"), ledger, settled, queues.buckets)
-    if database := _database(scheduling.part("SlurmSettings"), ledger, settled):
+    kept = storage(top.parts("SharedStorage"), ledger, asked.around, queues.buckets)
+    if database := _database(scheduling.part("SlurmSettings"), ledger, settled, asked):
         kept["accounting_database"] = database
     environment: dict[str, Any] = {
         "name": name,
@@ -72,6 +75,27 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     }
     environment["orchestrator"] = {key: one for key, one in environment["orchestrator"].items() if one != {}}
     return Drafted(tool=TOOL, kind=KIND, data=environment, ledger=ledger)
+
+
+def _network(top: Part, asked: Asked) -> tuple[list[str], list[str]]:
+    """Subnets and security groups of nodes by id, those of compute nodes first; only where the account was
+    asked, which says what they are."""
+    if asked.around is None:
+        return [], []
+    queues = [queue.part("Networking") for queue in top.part("Scheduling").parts("SlurmQueues")]
+    pools = [pool.part("Networking") for pool in top.part("LoginNodes").parts("Pools")]
+    head = top.part("HeadNode").part("Networking")
+    subnets = [one for network in queues for one in network.texts("SubnetIds")]
+    groups = [one for network in queues for one in network.texts("SecurityGroups")]
+    for network in (head, *pools):
+        subnets += [*network.texts("SubnetIds"), *network.texts("SubnetId")]
+        groups += network.texts("SecurityGroups")
+    for network in (head, *queues, *pools):
+        network.leave(
+            "AdditionalSecurityGroups", "nodes have one security group",
+            "add the rules that you need of these to it, or to those of file systems",
+        )  # fmt: skip
+    return subnets, groups
 
 
 def _people_nodes(top: Part, image: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -233,18 +257,16 @@ def _directory(top: Part) -> dict[str, Any]:
     return {"directory_service": {key: value for key, value in found.items() if value is not None}}
 
 
-def _database(settings: Part, ledger: Ledger, settled: Mapping[str, Any]) -> dict[str, Any] | None:
+def _database(
+    settings: Part, ledger: Ledger, settled: Mapping[str, Any], asked: Asked
+) -> dict[str, Any] | None:
     """A database of our own instead of theirs: what is kept there needs to be moved by a person."""
-    from ultracluster.project.imports.outcome import other_zone
-
     if "Database" not in settings:
         return None
     database = settings.part("Database")
     for key in ("Uri", "UserName", "PasswordSecretArn"):
         database.any(key)
-    found: dict[str, Any] = {"kind": "rds-mysql"}
-    if zone := other_zone(ledger, settled):
-        found["second_zone_id"] = zone
+    found: dict[str, Any] = {"kind": "rds-mysql", **database_place(settled, asked)}
     if name := database.text("DatabaseName"):
         found["database_name"] = name
     ledger.changed(

@@ -129,6 +129,10 @@ class _Resource:
             if allocation in _ALLOCATIONS:
                 spot["allocation"] = allocation
             return {"capacity": spot}
+        if allocation is not None and allocation != "lowest-price":
+            self.ledger.left(
+                self.queue.place("AllocationStrategy"), "only Spot has one here", "nothing to do"
+            )
         if kind == "CAPACITY_BLOCK":
             if one is None:
                 self.ledger.refuse(
@@ -168,13 +172,15 @@ class _Resource:
 
 def root_volume(volume: Part) -> dict[str, int]:
     """Size and speed of a root volume."""
-    kind, iops = volume.text("VolumeType"), volume.number("Iops")
+    kind = volume.text("VolumeType")
+    if kind not in (None, "gp3", "io1", "io2"):
+        volume.ledger.left(volume.place("VolumeType"), "root volumes are gp3, or io2", "see root_volume_iops")
     found = {
         "root_volume_gib": volume.number("Size"),
         "root_volume_throughput_mbps": volume.number("Throughput"),
     }
     if kind in ("io1", "io2"):
-        found["root_volume_iops"] = iops
+        found["root_volume_iops"] = volume.number("Iops")
     if volume.flag("Encrypted") is False:
         volume.ledger.changed(volume.place("Encrypted"), "volumes are always encrypted", "nothing to do")
     return {key: value for key, value in found.items() if value is not None}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from ultracluster.config.base import s3_place
+from ultracluster.project.imports.file_systems import add, add_lustre
 from ultracluster.project.imports.ledger import Ledger, Part
+from ultracluster.project.imports.surroundings import Surroundings
 
 _EVENTS = {
     "NEW": ["new"],
@@ -26,17 +27,18 @@ _MADE_ELSEWHERE = (
 
 
 def storage(
-    entries: list[Part], ledger: Ledger, settled: Mapping[str, Any], buckets: Mapping[str, dict[str, Any]]
+    entries: list[Part], ledger: Ledger, around: Surroundings | None, buckets: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any]:
     """The `storage` of an environment."""
-    del settled
     found: dict[str, Any] = {}
     for entry in entries:
         kind, name = entry.text("StorageType"), entry.text("Name") or ""
         path = f"/{(entry.text('MountDir') or '').strip('/')}"
-        if kind == "FsxLustre":
+        if around is not None and (text := _existing(entry, around, ledger)):
+            add(found, ledger, entry.where, around, text, path)
+        elif kind == "FsxLustre":
             if lustre := _lustre(entry.part("FsxLustreSettings"), path, ledger):
-                _add(found, lustre, name)
+                add_lustre(found, lustre, name)
         elif kind in ("Ebs", "Efs"):
             for key in list(entry.data):
                 entry.any(key)
@@ -55,13 +57,23 @@ def storage(
     return found
 
 
-def _add(storage: dict[str, Any], lustre: dict[str, Any], name: str) -> None:
-    if "lustre" not in storage:
-        storage["lustre"] = lustre
-        return
-    further: dict[str, Any] = storage.setdefault("further_lustre", {})
-    word = re.sub(r"[^a-z0-9]", "", name.lower()).lstrip("0123456789")[:14] or "lustre"
-    further[word if word not in further else f"{word}{len(further)}"] = lustre
+def _existing(entry: Part, around: Surroundings, ledger: Ledger) -> str:
+    """The id of what an entry mounts, where the account was asked."""
+    settings = entry.part("FsxLustreSettings")
+    volume = entry.part("FsxOpenZfsSettings").text("VolumeId")
+    if text := settings.text("FileSystemId") or volume:
+        return text
+    made = around.made(entry.text("Name") or "") if settings else None
+    if made is None:
+        return ""
+    if (settings.text("DeletionPolicy") or "Delete") != "Retain":
+        ledger.changed(
+            settings.place("DeletionPolicy"),
+            f"{made.id} belongs to the old cluster's stack, which deletes it together with the cluster",
+            "write DeletionPolicy: Retain there, and `pcluster update-cluster`, before the old one ends",
+        )
+    settings.map_all()
+    return made.id
 
 
 def _lustre(settings: Part, path: str, ledger: Ledger) -> dict[str, Any] | None:
@@ -84,9 +96,8 @@ def _lustre(settings: Part, path: str, ledger: Ledger) -> dict[str, Any] | None:
     if size is None:
         ledger.refuse(settings.place("StorageCapacity"), "is missing", "write the size in GiB, e.g. 1200")
     found: dict[str, Any] = {**_deployment(settings), "capacity_gib": size or 0, "mount_path": path}
-    if (tier := settings.number("PerUnitStorageThroughput")) is not None and "scratch" not in found[
-        "deployment"
-    ]:
+    scratch = found["deployment"].startswith("scratch")
+    if not scratch and (tier := settings.number("PerUnitStorageThroughput")) is not None:
         found["throughput_mbps_per_tib"] = tier
     found["compression"] = (settings.text("DataCompressionType") or "none").lower()
     if window := settings.text("WeeklyMaintenanceStartTime"):
@@ -101,9 +112,10 @@ def _lustre(settings: Part, path: str, ledger: Ledger) -> dict[str, Any] | None:
 
 def _deployment(settings: Part) -> dict[str, Any]:
     kind = settings.text("DeploymentType") or "SCRATCH_2"
-    disks, cache = settings.text("StorageType"), settings.text("DriveCacheType")
-    if kind == "PERSISTENT_1" and disks == "HDD":
-        return {"deployment": "persistent-1-hdd", "drive_cache": (cache or "none").lower()}
+    if kind == "PERSISTENT_1" and settings.data.get("StorageType") == "HDD":
+        cache = (settings.text("DriveCacheType") or "none").lower()
+        settings.any("StorageType")
+        return {"deployment": "persistent-1-hdd", "drive_cache": cache}
     word = kind.lower().replace("_", "-")
     return {"deployment": word if kind.startswith("SCRATCH") else f"{word}-ssd"}
 

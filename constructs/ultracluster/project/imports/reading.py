@@ -1,34 +1,35 @@
-# pyright: basic
-# ruamel.yaml gives its nodes and marks no types.
 """A file of another tool as data, and whose it is."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
-
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from typing import Any, Literal, cast, get_args
 
 from ultracluster.config.file_text import text_of
-from ultracluster.config.findings import Location, YamlPath
-from ultracluster.config.plain_text import clipped, one_line
-from ultracluster.config.source import reason
-from ultracluster.config.yaml_bounds import MOST_BYTES, MOST_LEVELS, TooDeepError, TooMuchError, compose
-from ultracluster.config.yaml_tree import NodeWalk, Tree
-from ultracluster.project.imports import eksctl, hyperpod, pcluster
+from ultracluster.config.plain_text import one_line
+from ultracluster.config.yaml_bounds import MOST_BYTES
+from ultracluster.project.imports import base_config, console, eksctl, hyperpod, pcluster
+from ultracluster.project.imports.folder import MOST_FILES, TooManyError, files_of
 from ultracluster.project.imports.ledger import ImportRefusedError, Wrong
-from ultracluster.project.imports.outcome import Asked, Drafted
+from ultracluster.project.imports.outcome import Drafted
+from ultracluster.project.imports.parsing import json_of, refused, yaml_of
+from ultracluster.project.imports.surroundings import Asked
 
 KNOWN = (
     "a configuration of AWS ParallelCluster 3, HyperPod's create-cluster JSON (with its "
-    "provisioning_parameters.json), or a ClusterConfig of eksctl"
+    "provisioning_parameters.json, or the folder of its lifecycle scripts), parameters of the HyperPod "
+    "console's stack, or a ClusterConfig of eksctl"
 )
 _OLD = re.compile(r"^\[(cluster|global)\b", re.MULTILINE)
-_MOST_WRONG = 20
+
+
+Kind = Literal["cluster", "console", "prerequisites", "parameters", "settings", "people", "metrics", ""]
+"""What a file says: a cluster; parameters of the console's template; those of what a cluster requires; what
+HyperPod's groups are; switches, people and metrics of lifecycle scripts. Empty: nothing that is known."""
+_MOST_UNREAD = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,19 @@ class Given:
 
     file: str
     data: dict[str, Any]
+    kind: Kind = ""
+    template: bool = False
+    """Of parameters: these are a template's own defaults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """What a folder says."""
+
+    given: tuple[Given, ...]
+    scripts: tuple[str, ...]
+    unread: tuple[tuple[str, str], ...]
+    """Files that cannot be read, and why."""
 
 
 def read(path: Path) -> Given:
@@ -49,21 +63,139 @@ def read(path: Path) -> Given:
     try:
         text = text_of(path, MOST_BYTES)
     except OSError as error:
-        raise _refused(
+        raise refused(
             name, f"cannot be read: {error.strerror or type(error).__name__}", "name a file"
         ) from None
     except UnicodeDecodeError as error:
-        raise _refused(name, f"byte {error.start + 1} is not UTF-8", "save it as UTF-8") from None
+        raise refused(name, f"byte {error.start + 1} is not UTF-8", "save it as UTF-8") from None
     if not text.strip():
-        raise _refused(name, "the file is empty", f"name {KNOWN}")
+        raise refused(name, "the file is empty", f"name {KNOWN}")
+    if path.suffix in (".py", ".txt") and (found := _of_scripts(path, text)):
+        return found
     is_json = text.lstrip().startswith(("{", "["))
     if _OLD.search(text):
         converter = "`pcluster3-config-converter` makes one of version 3 of it"
-        raise _refused(name, "is a configuration of ParallelCluster 2", converter)
-    data = _json(name, text) if is_json and path.suffix != ".yaml" else _yaml(name, text)
+        raise refused(name, "is a configuration of ParallelCluster 2", converter)
+    data: object = json_of(name, text) if is_json and path.suffix != ".yaml" else yaml_of(name, text)
+    if data is None:
+        raise refused(name, "the file is empty", f"name {KNOWN}")
+    values, template = parameters_of(data), is_template(data)
+    if values is None and not isinstance(data, dict):
+        raise refused(name, "must hold keys and values", f"name {KNOWN}")
+    if values is not None and console.is_console(values):
+        return Given(file=name, data=values, kind="console", template=template)
+    if values is not None and console.is_prerequisites(values):
+        return Given(file=name, data=values, kind="prerequisites", template=template)
+    if not isinstance(data, dict):  # a list of parameters
+        raise refused(name, "holds parameters of a stack that is not known", f"name {KNOWN}")
+    mapping = cast("dict[str, Any]", data)
+    return Given(file=name, data=mapping, kind=_kind(mapping))
+
+
+def read_folder(path: Path) -> Folder:
+    """What the files of a folder say that are known.
+
+    Raises:
+        ImportRefusedError: it cannot be read, or holds too much.
+    """
+    try:
+        files, scripts = files_of(path)
+    except OSError as error:
+        raise refused(str(path), f"cannot be read: {error.strerror}", "name a file") from None
+    except TooManyError:
+        message = f"the directory holds more than {MOST_FILES} files"
+        raise refused(str(path), message, "name the folder of one cluster, or its files") from None
+    given: list[Given] = []
+    unread: list[tuple[str, str]] = []
+    for file in files:
+        try:
+            one = read(file)
+        except ImportRefusedError as error:
+            unread.append((str(file.relative_to(path)), error.wrong[0].message))
+            continue
+        if one.kind:
+            given.append(one)
+    if not given:
+        instead = f"name {KNOWN}"
+        if unread:
+            raise refused(str(path / unread[0][0]), unread[0][1], instead)
+        raise refused(str(path), "the directory has no file of a tool that is known", instead)
+    return Folder(given=tuple(given), scripts=tuple(scripts), unread=tuple(unread[:_MOST_UNREAD]))
+
+
+def everything(paths: list[Path], asked: Asked) -> Drafted:
+    """What files and folders come to together.
+
+    Raises:
+        ImportRefusedError: one cannot be read, no tool takes them, or these together.
+    """
+    given: list[Given] = []
+    folders: list[Folder] = []
+    for path in paths:
+        if path.is_dir():
+            folders.append(read_folder(path))
+            given += folders[-1].given
+        else:
+            given.append(read(path))
+    if folders and not asked.name:
+        asked = replace(asked, name=paths[0].resolve().name)
+    draft = drafted(given, asked)
+    for one in folders:
+        if one.scripts:
+            base_config.add_scripts(draft, one.scripts)
+        for name, why in one.unread:
+            draft.ledger.left(one_line(name), f"the file could not be read: {why}", "look whether it matters")
+    return draft
+
+
+def parameters_of(data: object) -> dict[str, Any] | None:
+    """Parameters of a stack, by their names: as a list for `aws cloudformation`, in what it answers, or the
+    defaults of a template. None of anything else."""
+    if isinstance(data, list):
+        rows = cast("list[object]", data)
+        pairs = [cast("Mapping[str, Any]", one) for one in rows if isinstance(one, Mapping)]
+        if not pairs or not all("ParameterKey" in one for one in pairs):
+            return None
+        return {str(one["ParameterKey"]): one.get("ParameterValue") for one in pairs}
+    if not isinstance(data, Mapping):
+        return None
+    mapping = cast("Mapping[str, Any]", data)
+    stacks = mapping.get("Stacks")
+    if isinstance(stacks, list) and len(cast("list[object]", stacks)) == 1:
+        return parameters_of(cast("list[object]", stacks)[0])
+    own = mapping.get("Parameters")
+    if isinstance(own, list):
+        return parameters_of(cast("list[object]", own))
+    if isinstance(own, Mapping):
+        declared = cast("Mapping[str, Any]", own).items()
+        return {
+            str(name): cast("Mapping[str, Any]", one).get("Default") if isinstance(one, Mapping) else one
+            for name, one in declared
+        }
+    return None
+
+
+def is_template(data: object) -> bool:
+    """Whether its parameters are defaults, which somebody may have overridden."""
+    own: object = cast("Mapping[str, Any]", data).get("Parameters") if isinstance(data, Mapping) else None
+    return isinstance(own, Mapping)
+
+
+def configuration(name: str, text: str) -> dict[str, Any]:
+    """What a text says that was not read from a file, as YAML or JSON.
+
+    Args:
+        name: where it comes from, for people.
+
+    Raises:
+        ImportRefusedError: it cannot be read, with each reason that was found.
+    """
+    if len(text.encode()) > MOST_BYTES:
+        raise refused(name, "holds more than a configuration can mean", "import the file itself")
+    data = yaml_of(name, text)
     if not isinstance(data, dict):
-        raise _refused(name, "must hold keys and values", f"name {KNOWN}")
-    return Given(file=name, data=cast("dict[str, Any]", data))
+        raise refused(name, "must hold keys and values", f"name {KNOWN}")
+    return cast("dict[str, Any]", data)
 
 
 def drafted(given: list[Given], asked: Asked) -> Drafted:
@@ -72,23 +204,44 @@ def drafted(given: list[Given], asked: Asked) -> Drafted:
     Raises:
         ImportRefusedError: no tool takes them, or these together.
     """
-    if strange := [_strange(one) for one in given if not _is_cluster(one) and not _is_beside(one)]:
+    if strange := [_strange(one) for one in given if not one.kind]:
         raise ImportRefusedError(strange)
-    clusters = [one for one in given if _is_cluster(one)]
-    beside = [one for one in given if not _is_cluster(one)]
-    if not clusters:
-        raise _refused(beside[0].file, "says only what groups are", "name the create-cluster JSON, too")
-    if len(clusters) > 1 or len(beside) > 1:
-        names = ", ".join(one_line(one.file) for one in given)
-        raise _refused(names, "each is a cluster of its own", "import one after the other")
-    one = clusters[0]
+    of = {kind: [one for one in given if one.kind == kind] for kind in get_args(Kind)}
+    clusters, parameters = of["cluster"], of["parameters"]
+    console_own = [one for one in of["console"] if not one.template] or of["console"]
+    defaults = [one for one in of["console"] if one.template] if console_own != of["console"] else []
+    mains = [*clusters, *console_own]
+    if not mains:
+        beside = next(one for one in given)
+        raise refused(one_line(beside.file), "is no cluster by itself", "name the create-cluster JSON, too")
+    if len(mains) > 1 or len(parameters) > 1 or len(defaults) > 1:
+        names = ", ".join(one_line(one.file) for one in (*mains, *(parameters if parameters[1:] else [])))
+        raise refused(names, "each is a cluster of its own", "import one after the other")
+    if of["prerequisites"]:
+        asked = console.place_of(of["prerequisites"][0].data, asked)
+    one = mains[0]
     name = plain_name(asked.name or Path(one.file).stem)
-    if hyperpod.is_request(one.data):
-        return hyperpod.drafted(one.data, name, asked, beside[0].data if beside else None)
-    if beside:
-        raise _refused(beside[0].file, "belongs to a cluster of HyperPod", "leave it away")
-    tool = eksctl if eksctl.is_configuration(one.data) else pcluster
-    return tool.drafted(one.data, name, asked)
+    scripted = [*of["parameters"], *of["prerequisites"], *of["settings"], *of["people"], *of["metrics"]]
+    if one.kind == "console":
+        data = {**(defaults[0].data if defaults else {}), **one.data}
+        named = plain_name(asked.name or str(data.get("HyperPodClusterName") or one.file))
+        draft = console.drafted(data, named, asked)
+        if parameters:
+            draft.ledger.left(
+                one_line(parameters[0].file), "the stack says what groups are", "nothing to do"
+            )  # fmt: skip
+    elif hyperpod.is_request(one.data):
+        draft = hyperpod.drafted(one.data, name, asked, parameters[0].data if parameters else None)
+    elif scripted:
+        raise refused(one_line(scripted[0].file), "belongs to a cluster of HyperPod", "leave it away")
+    else:
+        tool = eksctl if eksctl.is_configuration(one.data) else pcluster
+        return tool.drafted(one.data, name, asked)
+    for beside in of["prerequisites"][:1]:
+        console.add_prerequisites(draft, beside.data)
+    for beside in (*of["settings"], *of["people"], *of["metrics"]):
+        base_config.add(draft, Path(beside.file).name, beside.data)
+    return draft
 
 
 def plain_name(text: str) -> str:
@@ -96,16 +249,28 @@ def plain_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-0123456789")[:30].rstrip("-") or "imported"
 
 
-def _is_cluster(given: Given) -> bool:
-    """Whether it is the file of a tool that is known."""
-    data = given.data
-    return not _ours(data) and any(
+def _kind(data: Mapping[str, Any]) -> Kind:
+    """What a mapping says."""
+    if _ours(data):
+        return ""
+    if any(
         known(data) for known in (pcluster.is_configuration, hyperpod.is_request, eksctl.is_configuration)
-    )
+    ):
+        return "cluster"
+    if hyperpod.is_parameters(data):
+        return "parameters"
+    if base_config.is_people(data):
+        return "people"
+    return "metrics" if base_config.is_observability(data) else ""
 
 
-def _is_beside(given: Given) -> bool:
-    return not _ours(given.data) and hyperpod.is_parameters(given.data)
+def _of_scripts(path: Path, text: str) -> Given | None:
+    """A file of lifecycle scripts that is neither YAML nor JSON."""
+    settings = base_config.settings(text) if path.suffix == ".py" else None
+    if settings is not None:
+        return Given(file=str(path), data=settings, kind="settings")
+    people = base_config.people(text) if path.suffix == ".txt" else None
+    return Given(file=str(path), data=people, kind="people") if people else None
 
 
 def _ours(data: Mapping[str, Any]) -> bool:
@@ -123,70 +288,3 @@ def _strange(given: Given) -> Wrong:
             instead="write what its cluster has into an environment: `ultracluster init` begins one",
         )  # fmt: skip
     return Wrong(where=given.file, message="is of no tool that is known", instead=f"name {KNOWN}")
-
-
-def _refused(where: str, message: str, instead: str) -> ImportRefusedError:
-    return ImportRefusedError([Wrong(where=where, message=message, instead=instead)])
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"{name}:{error.lineno}:{error.colno}"
-        raise _refused(
-            where, f"not JSON: {error.msg.lower()}", "correct it there; comments are no JSON"
-        ) from None
-    except RecursionError:
-        raise _refused(name, "values lie in one another too deep", "name another file") from None
-    if _levels(data) > MOST_LEVELS:
-        raise _refused(name, "values lie in one another too deep", "name another file")
-    return data
-
-
-def _levels(data: Any, level: int = 0) -> int:
-    if level > MOST_LEVELS or not isinstance(data, dict | list):
-        return level
-    below = cast("dict[str, Any]", data).values() if isinstance(data, dict) else cast("list[Any]", data)
-    return max((_levels(one, level + 1) for one in below), default=level)
-
-
-def _yaml(name: str, text: str) -> Any:
-    try:
-        node = compose(text)
-    except (TooDeepError, TooMuchError):
-        raise _refused(name, "holds more than a configuration can mean", "name another file") from None
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-        problem = clipped(one_line(str(error.problem or error)))
-        if error.problem == "but found another document":
-            raise _refused(where, "a second YAML document begins here", "one file for each cluster") from None
-        raise _refused(where, f"not YAML: {problem}", "correct it there") from None
-    except YAMLError as error:
-        words, line = reason(text, error)
-        raise _refused(f"{name}:{line}", words, "save it as plain text in UTF-8") from None
-    if node is None:
-        raise _refused(name, "the file is empty", f"name {KNOWN}")
-    wrong: list[Wrong] = []
-
-    def note(code: str, message: str, location: Location, instead: str = "", path: YamlPath = ()) -> None:
-        del code, path
-        wrong.append(Wrong(where=str(location), message=one_line(message).rstrip("."), instead=instead))
-
-    try:
-        tree = NodeWalk(note, name, text.splitlines()).tree(node, (), None)
-    except TooMuchError:
-        raise _refused(name, "holds more than a configuration can mean", "name another file") from None
-    if wrong:
-        raise ImportRefusedError(wrong[:_MOST_WRONG])
-    return _values(tree)
-
-
-def _values(tree: Tree) -> Any:
-    """The data alone, without its places."""
-    if isinstance(tree.value, dict):
-        return {key: _values(one) for key, one in tree.value.items()}
-    if isinstance(tree.value, list):
-        return [_values(one) for one in tree.value]
-    return tree.value

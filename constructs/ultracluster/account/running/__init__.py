@@ -1,0 +1,1 @@
+"""Clusters that run, made by whatever tool: what AWS says of them, for `ultracluster import --cluster`."""
