@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
+from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError, SSLError
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
 from moto import mock_aws
@@ -48,6 +49,8 @@ class Shop:
         self.offers: list[tuple[str, str, str]] = [("cb-1", "us-east-2b", "100000")]
         self.held: list[str] = []
         self.fails: Exception | None = None
+        self.changes: dict[str, Any] = {}
+        self.sells: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         ec2, sagemaker = self.account.client("ec2"), self.account.client("sagemaker")
         answer(ec2, "DescribeCapacityBlockOfferings", self._blocks)
         answer(ec2, "DescribeCapacityReservations", self._reservations)
@@ -68,6 +71,7 @@ class Shop:
                 "CapacityBlockDurationHours": 336,
                 "UpfrontFee": price,
                 "CurrencyCode": "USD",
+                **self.changes,
             }
             for name, zone, price in self.offers
         ]
@@ -109,13 +113,15 @@ class Shop:
 
     def _buy_block(self, asked: dict[str, Any]) -> dict[str, Any]:
         self.bought.append(asked)
+        if self.sells:
+            return self.sells(asked)
         if self.fails:
             raise self.fails
         return {"CapacityReservations": [{"CapacityReservationId": BOUGHT, "State": "payment-pending"}]}
 
     def _buy_plan(self, asked: dict[str, Any]) -> dict[str, Any]:
         self.bought.append(asked)
-        return {"TrainingPlanArn": ARN}
+        return self.sells(asked) if self.sells else {"TrainingPlanArn": ARN}
 
 
 @pytest.fixture
@@ -257,3 +263,145 @@ def test_names_of_plans_are_such_as_sagemaker_takes() -> None:
     offer = Offer(wish=wish, id="x", segments=(segment,), hours=24, price=1, currency="USD")
     name = plan_name(offer, "prod_1")
     assert len(name) <= 64 and name.startswith("prod-1-aaa") and name.endswith("-20270110")
+
+
+@pytest.mark.parametrize("most", ["nan", "inf", "-inf"])
+def test_a_limit_that_is_none_is_refused(shop: Shop, file: Path, most: str) -> None:
+    ended = run(file, "--yes", f"--max-usd={most}")
+    assert ended.exit_code == 2 and "--max-usd" in ended.output and shop.bought == []
+
+
+def test_a_price_that_changes_while_a_person_thinks_is_asked_about_again(
+    shop: Shop, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def thinks(*_: Any, **__: Any) -> bool:
+        shop.offers = then
+        return True
+
+    monkeypatch.setattr("typer.confirm", thinks)
+    then = [("cb-1", "us-east-2b", "100001")]
+    dearer = run(file)
+    assert dearer.exit_code == 1 and "costs 100,001.00 USD now, not 100,000.00" in dearer.output
+    shop.offers, then = [("cb-1", "us-east-2b", "100000")], []
+    gone = run(file)
+    assert gone.exit_code == 1 and "cb-1 is not offered (any more)" in gone.output
+    assert shop.bought == [] and "cr-0123456789abcdef0" in file.read_text()
+    shop.offers, then = [("cb-1", "us-east-2b", "100000")], [("cb-9", "us-east-2b", "100000")]
+    assert run(file).exit_code == 0  # the same under another name
+    assert [one["CapacityBlockOfferingId"] for one in shop.bought] == ["cb-9"]
+
+
+@pytest.mark.parametrize("change", ["text", "gone", "anchor"])
+def test_a_file_that_changes_under_way_does_not_lose_what_was_bought(
+    shop: Shop, file: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """After money was spent nothing may say that nothing was bought."""
+    text = file.read_text()
+    changed = {
+        "text": "a: [b",
+        "gone": None,
+        "anchor": text.replace("    capacity:\n      kind", "    capacity: &one\n      kind") + "x: *one\n",
+    }[change]
+
+    def sold(asked: dict[str, Any]) -> dict[str, Any]:
+        file.unlink() if changed is None else file.write_text(changed)
+        return {"CapacityReservations": [{"CapacityReservationId": BOUGHT}]}
+
+    shop.sells = sold
+    ended = run(file, "--yes", "--max-usd", "100000", "--json")
+    assert ended.exit_code == 1 and f"{BOUGHT} IS BOUGHT" in ended.output
+    assert "nothing was bought" not in ended.output and "node_groups.train.capacity" in ended.output
+    assert (file.read_text() if file.exists() else None) == changed
+
+
+@pytest.mark.parametrize("said", [{}, {"CapacityReservations": []}, {"CapacityReservations": [{}]}])
+def test_an_answer_without_an_id_is_looked_into(shop: Shop, file: Path, said: dict[str, Any]) -> None:
+    before = file.read_text()
+    shop.sells = lambda _: said
+    ended = run(file, "--yes", "--max-usd", "100000")
+    assert ended.exit_code == 3 and "aws ec2 describe-capacity-reservations" in ended.output
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (KeyboardInterrupt(), 3, "whether cb-1 was bought is not known"),
+        (SSLError(endpoint_url="https://ec2", error="record"), 3, "whether cb-1 was bought is not known"),
+        (refusal("RequestLimitExceeded", "", "PurchaseCapacityBlock"), 1, "AWS throttles such requests"),
+        (refusal("InternalError", "", "PurchaseCapacityBlock"), 1, "nothing was bought"),
+    ],
+)  # fmt: skip
+def test_a_purchase_that_breaks_off(
+    shop: Shop, file: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, says: str
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(shop.account.client("ec2", once=True), "purchase_capacity_block", fails)
+    ended = run(file, "--yes", "--max-usd", "100000")
+    assert ended.exit_code == code and says in ended.output and "8 attempts" not in ended.output
+
+
+def test_a_plan_of_this_name_may_be_the_one_of_a_lost_answer(shop: Shop, tmp_path: Path) -> None:
+    def taken(_: dict[str, Any]) -> dict[str, Any]:
+        raise refusal("ResourceInUse", "Training plan exists", "CreateTrainingPlan")
+
+    shop.sells = taken
+    prod = Path(shutil.copy(ROOT / "environments" / "prod.yaml", tmp_path / "prod.yaml"))
+    ended = run(prod, "--yes", "--max-usd", "100000")
+    assert (
+        ended.exit_code == 1
+        and "describe-training-plan --training-plan-name prod-train-20270110" in ended.output
+    )
+
+
+def test_less_than_was_asked_for_is_bought_only_by_name(shop: Shop, file: Path) -> None:
+    shop.changes = {"InstanceCount": 2}
+    ended = run(file, "--yes", "--max-usd", "100000")
+    assert ended.exit_code == 1 and "nothing is offered in use2-az2" in ended.output and shop.bought == []
+    named = run(file, "--yes", "--max-usd", "100000", "--offer", "cb-1")
+    assert named.exit_code == 0 and "holds 2, and train has 4" in named.output
+
+
+def test_a_group_larger_than_any_block_is_refused(shop: Shop, file: Path) -> None:
+    file.write_text(file.read_text().replace("count: 4", "count: 80"))
+    ended = run(file, "--yes", "--max-usd", "100000")
+    assert ended.exit_code == 2 and "one holds 64 at most" in ended.output and shop.bought == []
+
+
+def test_what_is_sold_in_other_numbers_is_said_before_money_is_spent(shop: Shop, file: Path) -> None:
+    file.write_text(file.read_text().replace("count: 4", "count: 3"))
+    shop.changes = {"CapacityBlockDurationHours": 504}
+    ended = run(file, "--days", "15", said="n\n")
+    assert "3 are wanted, and AWS sells 4 at once" in ended.output
+    assert "15 days are wanted: after two weeks blocks have whole weeks" in ended.output
+
+
+def test_a_link_stays_a_link_and_its_file_keeps_its_mode(shop: Shop, file: Path, tmp_path: Path) -> None:
+    file.chmod(0o640)
+    link = tmp_path / "linked" / "pcs-p6-b200.yaml"
+    link.parent.mkdir()
+    link.symlink_to(file)
+    assert run(link, "--yes", "--max-usd", "100000").exit_code == 0
+    assert link.is_symlink() and BOUGHT in file.read_text() and file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_extends_another_gets_the_id_itself(shop: Shop, file: Path) -> None:
+    base, over = file.read_text(), file.with_name("over.yaml")
+    over.write_text("extends: pcs-p6-b200.yaml\nname: over\n")
+    ended = run(over, "--yes", "--max-usd", "100000")
+    assert ended.exit_code == 0, ended.output
+    assert file.read_text() == base
+    assert load(over).environment.node_groups["train"].capacity.id == BOUGHT  # type: ignore[union-attr]
+
+
+def test_a_purchase_that_the_rules_would_refuse_is_none(shop: Shop, tmp_path: Path) -> None:
+    """Both groups are in one partition, and ParallelCluster has one kind of capacity for each."""
+    shipped = (ROOT / "environments" / "parallelcluster-p5.yaml").read_text()
+    before = re.sub(r"us-west-2", "us-east-2", re.sub("usw2", "use2", shipped))
+    cluster = tmp_path / "p5.yaml"
+    cluster.write_text(before)
+    ended = run(cluster, "--group", "reserved", "--yes", "--max-usd", "100000")
+    assert ended.exit_code == 2 and "PCL015" in ended.output and "nothing was bought" in ended.output
+    assert shop.bought == [] and cluster.read_text() == before

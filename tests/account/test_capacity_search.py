@@ -193,6 +193,7 @@ def test_tomorrow_is_midnight() -> None:
 def run(monkeypatch: pytest.MonkeyPatch, market: Market | None, *arguments: str) -> Any:
     if market:
         monkeypatch.setattr(aws, "Account", lambda region=None, profile=None: market.account)
+    monkeypatch.setattr(command, "now", lambda: AFTER - timedelta(days=8))
     app = typer.Typer()
     app.add_typer(command.app, name="capacity")
     return CliRunner().invoke(app, ["capacity", "search", *arguments])
@@ -217,6 +218,7 @@ def test_output_is_as_reviewed(monkeypatch: pytest.MonkeyPatch, option: str, fil
         ([], "name an environment, or give --instance-type"),
         ([PCS, "--instance-type", "p5.48xlarge"], "name an environment, or give"),
         (["--instance-type", "p5.48xlarg", "--region", "us-east-2"], "did you mean p5.48xlarge"),
+        (["--instance-type", "p5.48xlarge", "--after", "2026-11-22"], "is past"),
         (["--instance-type", "8xH200", "--region", "us-east-2"], "p5e.48xlarge, p5en.48xlarge; name one"),
         (
             ["--instance-type", "m5.xlarge", "--region", "us-east-2"],

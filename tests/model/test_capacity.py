@@ -435,3 +435,23 @@ def test_a_decision_can_be_read() -> None:
     assert isinstance(decision, Decision)
     assert decision.message == decision.reason
     assert decision.id == "efa-in-cluster-group"
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "nodes", "days"),
+    [
+        ("capacity-block", (1, 1), 1, 1),
+        ("capacity-block", (3, 14), 4, 14),
+        ("capacity-block", (12, 15), 16, 21),
+        ("capacity-block", (64, 177), 64, 182),
+        ("capacity-block", (65, 999), 64, 182),
+        ("training-plan", (33, 15), 64, 15),
+        ("training-plan", (9, 0), 16, 1),
+        ("training-plan", (2, 300), 2, 182),
+    ],
+)
+def test_what_is_sold_is_the_nearest_that_is_enough(
+    kind: Any, asked: tuple[int, int], nodes: int, days: int
+) -> None:
+    assert (module.sold_nodes(kind, asked[0]), module.sold_days(kind, asked[1])) == (nodes, days)
+    assert module.weeks_ahead() == 8

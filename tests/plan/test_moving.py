@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from project import ROOT
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 
+from ultracluster.cli.move_text import as_text, unsold
 from ultracluster.config import load
 from ultracluster.plan.moving import (
     Bought,
@@ -21,6 +25,7 @@ from ultracluster.plan.moving import (
     plan_move,
     target_of,
 )
+from ultracluster.plan.price_file import prices_of
 from ultracluster.rules import check
 
 SHIPPED = sorted((ROOT / "environments").glob("*.yaml"))
@@ -213,6 +218,9 @@ def test_names_of_capacity() -> None:
     assert capacity_named(f"capacity:{plan}") == (plan, "us-west-2")
     with pytest.raises(MoveError, match="names no capacity"):
         capacity_named("capacity:cbo-1")
+    assert capacity_named("capacity:us-west-2/cr-0123456789abcdef0") == ("cr-0123456789abcdef0", "us-west-2")
+    with pytest.raises(MoveError, match="`us-west-9` is no Region; did you mean us-west-"):
+        capacity_named("capacity:us-west-9/cr-0123456789abcdef0")
 
 
 def test_a_second_environment_has_a_name_of_its_own() -> None:
@@ -228,3 +236,183 @@ def test_a_second_environment_has_a_name_of_its_own() -> None:
 )
 def test_hours_in_words(hours: float, text: str) -> None:
     assert hours_text(hours) == text
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["zone", "region"])
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_an_environment_that_extends_another_moves(file: Path, away: bool, tmp_path: Path) -> None:
+    """The second file says itself what differs, and each value that stands in says for what."""
+    for one in SHIPPED:
+        shutil.copy(one, tmp_path / one.name)
+    shutil.copytree(ROOT / "environments" / "announced", tmp_path / "announced")
+    over = tmp_path / "over.yaml"
+    over.write_text(f"extends: {file.name}\nname: over\n# a comment of mine\nprotect: false\n")
+    loaded = load(over)
+    zones = {
+        "us-east-2": ["use2-az1", "use2-az3"],
+        "us-west-2": ["usw2-az4", "usw2-az1"],
+        "us-east-1": ["use1-az6"],
+    }
+    here = loaded.environment
+    zone = next(one for one in zones[here.region] if one != here.network.zone_id)
+    move = plan_move(
+        loaded, target_of(elsewhere(file.stem) if away else zone, here), name="second", today=TODAY
+    )
+    place = tmp_path / "second.yaml"
+    place.write_text(move.text)
+    second = load(place)
+    assert second.environment.model_dump() == move.both.second.environment.model_dump()
+    assert "# a comment of mine" in move.text
+    data = YAML().load(move.text)
+    for blank in move.blanks:
+        *parents, last = blank.path
+        held = data
+        for part in parents:
+            held = held[part]
+        (line,) = (
+            [one for number, one in enumerate(move.text.splitlines()) if number == held.lc.value(last)[0]]
+            if isinstance(held, CommentedMap)
+            else [""]
+        )
+        assert f"stands in for {blank.blank}" in line, (blank, line)
+
+
+def folder(tmp_path: Path, name: str = "here") -> Path:
+    """A folder with prod, its own step and prices, and what it extends."""
+    here = tmp_path / name
+    (here / "steps").mkdir(parents=True)
+    (here / "steps" / "50-mine.sh").write_text("#!/bin/bash\nmine_detect() { :; }\n")
+    (here / "prices.csv").write_text("key,region,usd,unit,date,source\n")
+    for one in ("prod", "dev"):
+        shutil.copy(ROOT / "environments" / f"{one}.yaml", here / f"{one}.yaml")
+    (here / "over.yaml").write_text("extends: prod.yaml\nname: over\n")
+    return here
+
+
+def test_paths_are_right_from_another_folder(tmp_path: Path) -> None:
+    """Also what a base names, and the prices that lie beside the file without being named."""
+    here, there = folder(tmp_path), tmp_path / "there" / "deep" / "second.yaml"
+    prod = here / "prod.yaml"
+    prod.write_text(prod.read_text() + "lifecycle_steps: [steps/50-mine.sh]\n")
+    loaded = load(prod)
+    move = plan_move(loaded, target_of("use2-az1", loaded.environment), file=there, today=TODAY)
+    there.parent.mkdir(parents=True)
+    there.write_text(move.text)
+    second = load(there).environment
+    assert second.lifecycle_steps == ("../../here/steps/50-mine.sh",)
+    assert prices_of(second).resolve() == (here / "prices.csv").resolve()
+    assert f"--write {there}" in move.steps[0].commands[0]
+
+
+def test_a_file_that_extends_another_is_not_written_where_it_could_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = folder(tmp_path), tmp_path / "there" / "second.yaml"
+    loaded = load(here / "over.yaml")
+    target = target_of("use2-az1", loaded.environment)
+    with pytest.raises(MoveError, match=r"lies outside .*write it into .*here.*ULTRACLUSTER_EXTENDS_FROM"):
+        plan_move(loaded, target, file=there, today=TODAY)
+    monkeypatch.setenv("ULTRACLUSTER_EXTENDS_FROM", str(here))
+    move = plan_move(loaded, target, file=there, today=TODAY)
+    there.parent.mkdir()
+    there.write_text(move.text)
+    second = load(there).environment
+    assert second.name == "over-use2-az1" and prices_of(second).resolve() == (here / "prices.csv").resolve()
+    # an overlay in a folder below environments/ may extend those above it
+    below = tmp_path / "environments"
+    shutil.move(here, below)
+    monkeypatch.delenv("ULTRACLUSTER_EXTENDS_FROM")
+    again = load(below / "over.yaml")
+    inner = below / "teams" / "second.yaml"
+    inner.parent.mkdir()
+    inner.write_text(plan_move(again, target, file=inner, today=TODAY).text)
+    assert load(inner).environment.network.zone_id == "use2-az1"
+
+
+def test_what_a_base_names_is_named_by_the_second_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = folder(tmp_path), tmp_path / "there" / "second.yaml"
+    prod = here / "prod.yaml"
+    prod.write_text(prod.read_text() + "lifecycle_steps: [steps/50-mine.sh]\n")
+    monkeypatch.setenv("ULTRACLUSTER_EXTENDS_FROM", str(here))
+    loaded = load(here / "over.yaml")
+    move = plan_move(loaded, target_of("use2-az1", loaded.environment), file=there, today=TODAY)
+    there.parent.mkdir()
+    there.write_text(move.text)
+    second = load(there).environment
+    assert second.lifecycle_steps == move.both.second.environment.lifecycle_steps
+    assert (there.parent / second.lifecycle_steps[0]).is_file()
+
+
+def test_capacity_that_is_held_is_not_bought_again() -> None:
+    loaded = load(ROOT / "environments" / "pcs-p6-b200.yaml")
+    target = Target(region="us-east-2", zone_id="use2-az1", bought=BLOCK)
+    move = plan_move(loaded, target, today=TODAY, name="second")
+    commands = [one for step in move.steps for one in step.commands]
+    assert not [one for one in commands if "capacity" in one and "move" not in one]
+    assert (
+        f"ultracluster move {loaded.environment.asked_as} --to capacity:{BLOCK.id} --name second"
+        in commands[0]
+    )
+    deploy = next(step for step in move.steps if step.what.startswith("Deploy"))
+    assert "cr-0fedcba9876543210 begins on 2027-01-01 11:30 UTC" in deploy.why
+    (bought,) = [part for part in move.parts if part.becomes == "bought again"]
+    assert "the Capacity Block cr-0fedcba9876543210 takes its place" in bought.how
+    zone = moved("pcs-p6-b200", "use2-az1")
+    assert "one in the new zone takes its place" in next(
+        part.how for part in zone.parts if part.becomes == "bought again"
+    )
+    assert "one in the new zone takes its place" in next(
+        part.how for part in moved("prod", "use2-az1").parts if part.becomes == "bought again"
+    )
+
+
+def test_several_groups_are_bought_for_one_by_one(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    text = (ROOT / "environments" / "pcs-p6-b200.yaml").read_text()
+    start = text.index("  train:\n    role: compute")
+    group = text[start : text.index("\nsoftware:", start) + 1]
+    second = group.replace("  train:\n", "  more:\n", 1).replace("abcdef0", "abcdef1")
+    file.write_text(text.replace(group, f"{group}{second}"))
+    loaded = load(file)
+    move = plan_move(loaded, target_of("use2-az1", loaded.environment), today=TODAY)
+    commands = [one for step in move.steps for one in step.commands]
+    assert [one.rpartition("--group ")[2] for one in commands if "capacity buy" in one] == ["train", "more"]
+    held = Target(region="us-east-2", zone_id="use2-az1", bought=BLOCK)
+    commands = [one for step in plan_move(loaded, held, today=TODAY).steps for one in step.commands]
+    assert [one for one in commands if "capacity buy" in one] and not [
+        one for one in commands if "--group" in one
+    ]
+
+
+def test_the_zone_of_capacity_that_is_held_is_not_doubted() -> None:
+    """AWS has said that the nodes are there, whatever the catalogue has seen."""
+    loaded = load(ROOT / "environments" / "prod.yaml")
+    arn = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/q2"
+    plan = {"kind": "training-plan", "id": arn, "region": "us-west-2", "zone_id": "usw2-az1", "count": 16}
+    bought = Bought(**{**_fields(BLOCK), **plan, "instance_type": "p5en.48xlarge"})
+    move = plan_move(loaded, Target(region="us-west-2", zone_id="usw2-az1", bought=bought), today=TODAY)
+    assert [one.code for one in move.findings if one.code == "GRP026"] and not unsold(move)
+
+
+@pytest.mark.parametrize("name", [file.stem for file in SHIPPED])
+def test_the_plan_fits_on_eighty_columns_and_commands_can_be_copied(name: str) -> None:
+    move = moved(name, elsewhere(name))
+    lines = as_text(move, 80).splitlines()
+    long = [line for line in lines if len(line) > 80 and not line.lstrip().startswith("$ ")]
+    assert not [line for line in long if len(max(line.split(), key=len)) < 60], long
+    for step in move.steps:
+        for command in step.commands:
+            assert f"      $ {command}" in lines
+
+
+def test_a_lock_is_made_for_the_second_environment(tmp_path: Path) -> None:
+    here = folder(tmp_path)
+    loaded = load(here / "prod.yaml")
+    target = target_of("use2-az1", loaded.environment)
+    assert not [one for one in becomes(plan_move(loaded, target, today=TODAY)) if one.startswith("lock ")]
+    (here / "prod.lock").write_text("{}")
+    move = plan_move(loaded, target, today=TODAY)
+    assert becomes(move)["lock prod.lock"] == "made again"
+    assert [one for one in move.steps[0].commands if "ultracluster release lock --for " in one]

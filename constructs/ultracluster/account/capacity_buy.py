@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStubs]
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, is_throttled
 from ultracluster.account.capacity_owned import owned
 from ultracluster.account.capacity_search import Offer
 from ultracluster.plan.moving.target import Bought
@@ -24,7 +24,6 @@ _NEVER_SENT: tuple[type[Exception], ...] = (
     known.PartialCredentialsError,
     known.CredentialRetrievalError,
     known.ParamValidationError,
-    known.SSLError,
     known.ProxyConnectionError,
 )
 _LONGEST_NAME = 64
@@ -92,38 +91,58 @@ def plan_name(offer: Offer, name: str) -> str:
 
 def _block(account: Account, offer: Offer) -> str:
     ec2 = account.client("ec2", once=True)
+    look = f"aws ec2 describe-capacity-reservations --region {account.region}"
     try:
         answer = ec2.purchase_capacity_block(CapacityBlockOfferingId=offer.id, InstancePlatform="Linux/UNIX")
-    except AWS_ERRORS as error:
-        look = f"aws ec2 describe-capacity-reservations --region {account.region}"
+    except (KeyboardInterrupt, *AWS_ERRORS) as error:
         raise _failed(error, offer, look) from None
     rows: list[dict[str, Any]] = answer.get("CapacityReservations") or [
         answer.get("CapacityReservation") or {}
     ]
-    return str(rows[0].get("CapacityReservationId", ""))
+    return _identifier(rows[0].get("CapacityReservationId"), offer, look)
 
 
 def _plan(account: Account, offer: Offer, name: str) -> str:
     sagemaker = account.client("sagemaker", once=True)
     called = plan_name(offer, name)
+    look = f"aws sagemaker describe-training-plan --training-plan-name {called} --region {account.region}"
     try:
         answer = sagemaker.create_training_plan(TrainingPlanName=called, TrainingPlanOfferingId=offer.id)
-    except AWS_ERRORS as error:
-        look = f"aws sagemaker describe-training-plan --training-plan-name {called} --region {account.region}"
+    except (KeyboardInterrupt, *AWS_ERRORS) as error:
         raise _failed(error, offer, look) from None
-    return str(answer["TrainingPlanArn"])
+    return _identifier(answer.get("TrainingPlanArn"), offer, look)
 
 
-def _failed(error: Exception, offer: Offer, look: str) -> AccountError:
+def _identifier(said: Any, offer: Offer, look: str) -> str:
+    if not said:
+        raise MaybeBoughtError(
+            f"AWS answered that it sold {offer.id}, and not what it is called. Look, and name it in the "
+            f"file, before you try again: {look}"
+        )
+    return str(said)
+
+
+def _failed(error: BaseException, offer: Offer, look: str) -> AccountError:
+    if is_throttled(error):
+        return NotBoughtError("nothing was bought: AWS throttles such requests now; try again in a minute")
+    if code(error) in _TAKEN:
+        return NotBoughtError(
+            f"nothing was bought now: {explain(error)}. A plan of that name may be what an earlier request "
+            f"bought, whose answer was lost: {look}"
+        )
     if isinstance(error, _NEVER_SENT) or _refused(error):
         return NotBoughtError(f"nothing was bought: {explain(error)}")
+    why = "interrupted" if isinstance(error, KeyboardInterrupt) else explain(error)
     return MaybeBoughtError(
-        f"whether {offer.id} was bought is not known, because no answer came ({explain(error)}). Look before "
-        f"you try again: {look}"
+        f"whether {offer.id} was bought is not known, because no answer came ({why}). Look before you try "
+        f"again: {look}"
     )
 
 
-def _refused(error: Exception) -> bool:
+_TAKEN = ("ResourceInUse", "ResourceInUseException", "ConflictException")
+
+
+def _refused(error: BaseException) -> bool:
     """Whether AWS answered that it did not do it: a fault of its own (5xx) leaves that open."""
     if not isinstance(error, known.ClientError):
         return False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from ultracluster.cli.capacity_buy import buy
+from ultracluster.cli.capacity_everywhere import Asked, check_options, search_everywhere, wish_lines
 from ultracluster.cli.environments import (
     JsonOption,
     ProfileOption,
@@ -18,7 +20,7 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.report import LateBar
+from ultracluster.cli.progress import LateBar
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -44,6 +46,13 @@ def search(
             autocompletion=complete_environment,
         ),
     ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="In every Region that the account has enabled.")
+    ] = False,
+    accelerators: Annotated[
+        str | None,
+        typer.Option(help="64xH100, of all types that have them; with --everywhere.", show_default=False),
+    ] = None,
     instance_type: Annotated[
         str | None,
         typer.Option(help="Search for this type instead, by its EC2 name.", show_default=False),
@@ -57,21 +66,60 @@ def search(
     region: Annotated[
         str | None, typer.Option(help="AWS Region, with --instance-type.", show_default=False)
     ] = None,
+    regions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--regions",
+            help="Only these, with commas between; again for more. With --everywhere.",
+            show_default=False,
+        ),
+    ] = None,
+    orchestrator: Annotated[
+        str | None,
+        typer.Option(help="Only what this orchestrator takes, with --everywhere.", show_default=False),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write",
+            help="Draft an environment for an offer in this new file, with --everywhere.",
+            show_default=False,
+        ),
+    ] = None,
+    offer: Annotated[
+        str | None,
+        typer.Option(help="Id of the offer for --write; by default the first.", show_default=False),
+    ] = None,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List training plans and Capacity Blocks by price of an instance-hour. Buys nothing.
 
-    Exit code 0 = something is offered, 1 = nothing is or a kind could not be asked, 2 = bad input or no
-    credentials.
+    With --everywhere in all Regions, with what the account holds unused, by price in all. Exit code 0 =
+    something is offered, 1 = nothing is or a kind could not be asked (with --everywhere: nothing was found,
+    or the offer for --write has gone), 2 = bad input or no credentials.
     """
     from ultracluster.account.capacity_search import search as ask
     from ultracluster.account.capacity_search import wishes_for, wishes_of
     from ultracluster.model import resolve
 
+    alone = {
+        "--accelerators": accelerators, "--regions": regions, "--orchestrator": orchestrator,
+        "--write": write, "--offer": offer,
+    }  # fmt: skip
+    if not everywhere and (extra := [name for name, value in alone.items() if value is not None]):
+        refuse(f"{', '.join(extra)}: only with --everywhere")
+    start = start_of(after)
+    if everywhere:
+        _everywhere(
+            environment, instance_type, profile, region, as_json,
+            Asked(
+                accelerators=accelerators or "", count=count, days=days, after=start, write=write,
+                offer=offer, orchestrator=orchestrator, regions=regions or (),
+            ),
+        )  # fmt: skip
     if (environment is None) == (instance_type is None):
         refuse("name an environment, or give --instance-type")
-    start = start_of(after)
     if environment is not None:
         config = load_environment(environment)
         account = open_account(config, profile)
@@ -121,16 +169,15 @@ def as_dict(found: Search) -> CapacitySearch:
             for offer in found.offers
         ],
         "failures": [{**_wish(wish), "why": why} for wish, why in found.failures],
+        "held": [],
+        "regions": [],
+        "unasked": [],
     }
 
 
 def as_text(found: Search, wishes: list[Wish]) -> str:
     """The search for a person, cheapest first."""
-    lines = [
-        f"{one.count} x {one.instance_type}, {one.hours / 24:g} days from {one.after:%Y-%m-%d}: "
-        f"{one.kind}{f' for {one.group}' if one.group else ''}"
-        for one in wishes
-    ]
+    lines = list(wish_lines(wishes))
     lines.append("")
     lines += [offer_line(offer) for offer in found.offers] or [
         "Nothing is offered: try fewer instances, fewer days or a later start."
@@ -167,13 +214,78 @@ def _wish(wish: Wish) -> Wished:
 def start_of(text: str | None) -> datetime:
     """The day of --after, else tomorrow."""
     from ultracluster.account.capacity_search import tomorrow
+    from ultracluster.model.capacity import weeks_ahead
 
+    first = tomorrow(now())
     if text is None:
-        return tomorrow()
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
+        return first
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         refuse(f"--after is a day as `2026-12-01`, not `{text}`")
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        refuse(f"--after {text}: there is no such day; write it as `2026-12-01`")
+    if day < first - timedelta(days=1):
+        refuse(f"--after {text} is past: today is {now():%Y-%m-%d} (UTC)")
+    if day > first + timedelta(days=_YEAR):
+        last = first + timedelta(weeks=weeks_ahead())
+        refuse(
+            f"--after {text} is more than a year ahead; AWS sells starts up to {weeks_ahead()} weeks ahead, "
+            f"until about {last:%Y-%m-%d}"
+        )
+    return day
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+_YEAR = 366
+
+
+def _everywhere(
+    environment: Path | None,
+    instance_type: str | None,
+    profile: str | None,
+    region: str | None,
+    as_json: bool,
+    asked: Asked,
+) -> NoReturn:
+    from dataclasses import replace
+
+    given = [environment is not None, instance_type is not None, bool(asked.accelerators)]
+    if sum(given) != 1:
+        refuse("name an environment, or give --accelerators 64xH100, or --instance-type with --count")
+    if environment is not None:
+        config = load_environment(environment)
+        asked = replace(asked, environment=config)
+        check_options(asked)
+        account = open_account(config, profile)
+    else:
+        asked = replace(asked, instance_type=_known(instance_type) if instance_type else "")
+        check_options(asked)
+        account = _any_account(region, profile)
+    search_everywhere(asked, account, as_json)
+
+
+def _any_account(region: str | None, profile: str | None) -> Account:
+    """The account in the Region that is named anywhere, or in one that every account has."""
+    from ultracluster.account import aws
+
+    try:
+        account = aws.Account(region=region, profile=profile)
+    except aws.AccountError as error:
+        if region is not None:
+            refuse(str(error))
+        return _account(_FIRST, profile)
+    try:
+        account.identity()
+    except aws.AccountError as error:
+        refuse(str(error))
+    return account
+
+
+_FIRST = "us-east-1"
 
 
 def _known(name: str) -> str:

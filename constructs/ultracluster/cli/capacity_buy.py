@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ultracluster.cli.capacity_everywhere import wish_lines
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
-    load_environment,
+    load_file,
     open_account,
     refuse,
+    refuse_file,
 )
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.report import LateBar
+from ultracluster.cli.progress import LateBar
+from ultracluster.cli.terminal import hand_over
+from ultracluster.config import InvalidEnvironmentError
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
     from ultracluster.account.capacity_search import Offer, Wish
     from ultracluster.cli.documents.cluster import Purchase
     from ultracluster.config import Environment
+    from ultracluster.config.loader import Loaded
+    from ultracluster.config.remedy import Option, YamlPath
     from ultracluster.plan.moving import Bought
 
 
@@ -78,19 +86,32 @@ def buy(
     from ultracluster.account.capacity_buy import buy as purchase
 
     limits = Limits(yes=yes, max_usd=max_usd)
+    if max_usd is not None and not math.isfinite(max_usd):
+        refuse(f"--max-usd {max_usd}: write the most that it may cost, in USD")
     if yes and max_usd is None:
         refuse("--yes spends money without asking: pass --max-usd with the most that it may cost, too")
-    config = load_environment(environment)
+    try:
+        loaded = load_file(environment)
+    except InvalidEnvironmentError as error:
+        refuse_file(error.findings)
+    config = loaded.environment
     if not os.access(config.file, os.W_OK):
         refuse(f"{config.file} cannot be written, and the id of what is bought belongs into it")
-    account = open_account(config, profile)
     wish = _wish(config, group, days, after)
+    if wish.times > 1:
+        refuse(
+            f"{wish.group} has {wish.wanted} nodes, and one holds {wish.count} at most: make groups of "
+            f"{wish.count}, each with capacity of its own"
+        )
+    account = open_account(config, profile)
     if not again:
         _not_twice(account, config, wish)
     chosen = _chosen(account, wish, offer)
     _guard(config, chosen, limits)
-    _written(config, chosen.wish.group, _stand_in(chosen))  # before money is spent: the file takes an id
+    _check_file(loaded, chosen.wish.group, _stand_in(chosen))
     _ask(config, chosen, limits)
+    if not yes:
+        chosen = _as_shown(account, chosen)
     try:
         bought = purchase(account, chosen, name=config.name)
     except NotBoughtError as error:
@@ -103,7 +124,7 @@ def buy(
     if as_json:
         write_json("purchase", _document(config, chosen, bought, file))
     else:
-        typer.echo(f"bought: {bought.id}, written to {file}")
+        typer.echo(f"bought: {one_line(bought.id)}, written to {file}")
         typer.echo(
             f"AWS takes the payment now; `ultracluster preflight {config.asked_as}` says when it is there"
         )
@@ -153,10 +174,37 @@ def _chosen(account: Account, wish: Wish, named: str | None) -> Offer:
         if match is None:
             refuse(f"nothing was bought: {named} is not offered (any more). {_others(found.offers)}", code=1)
         return match
-    here = [one for one in found.offers if one.fits_zone]
+    here = [one for one in found.offers if one.fits_zone and not one.short]
     if not here:
         refuse(f"nothing was bought: nothing is offered in {wish.zone_id}. {_others(found.offers)}", code=1)
     return here[0]
+
+
+def _as_shown(account: Account, offer: Offer) -> Offer:
+    """A person may have thought for an hour: the offer must be what was agreed to.
+
+    Whether AWS calls an offer the same in each search is not documented: one that is the same in all else is
+    taken for it.
+    """
+    from ultracluster.account.capacity_search import search
+
+    found = search(account, [offer.wish])
+    if found.failures:
+        refuse(f"nothing was bought: offers cannot be asked for: {found.failures[0][1]}", code=1)
+    agreed = (offer.price, offer.currency, offer.segments)
+    same = [one for one in found.offers if (one.price, one.currency, one.segments) == agreed]
+    now = next((one for one in found.offers if one.id == offer.id), next(iter(same), None))
+    if now is None:
+        refuse(f"nothing was bought: {offer.id} is not offered (any more). {_others(found.offers)}", code=1)
+    if (now.price, now.currency) != (offer.price, offer.currency):
+        refuse(
+            f"nothing was bought: {offer.id} costs {now.price:,.2f} {now.currency} now, not "
+            f"{offer.price:,.2f} {offer.currency}",
+            code=1,
+        )
+    if now.segments != offer.segments:
+        refuse(f"nothing was bought: {offer.id} has other times or nodes than a moment ago", code=1)
+    return now
 
 
 def _others(offers: Sequence[Offer]) -> str:
@@ -185,9 +233,14 @@ def _guard(config: Environment, offer: Offer, limits: Limits) -> None:
 def _ask(config: Environment, offer: Offer, limits: Limits) -> None:
     from ultracluster.cli.capacity import offer_line
 
+    for line in list(wish_lines([offer.wish]))[1:]:
+        typer.echo(one_line(line.strip()), err=True)
     typer.echo(one_line(" ".join(offer_line(offer).split())), err=True)
+    if offer.count < offer.wish.wanted:
+        typer.echo(f"it holds {offer.count}, and {offer.wish.group} has {offer.wish.wanted}", err=True)
     if limits.yes:
         return
+    hand_over()
     sum_ = f"{offer.price:,.2f} {offer.currency}"
     question = f"Buy it for {config.name}, group {offer.wish.group}? {sum_} are paid now and not given back"
     try:
@@ -213,10 +266,9 @@ def _stand_in(offer: Offer) -> Bought:
     )
 
 
-def _written(config: Environment, group: str, bought: Bought) -> str:
-    """The file's text with the id; refused where no program can write it."""
-    from ultracluster.config.file_edit import EditError, edited, inherited
-    from ultracluster.config.remedy import Change, YamlPath
+def _changes(config: Environment, group: str, bought: Bought) -> tuple[Option, Mapping[YamlPath, str]]:
+    """What becomes of the group's capacity, and notes that go with what stood in."""
+    from ultracluster.config.remedy import Change
     from ultracluster.model import TRAITS
     from ultracluster.plan.moving import capacity_of
 
@@ -224,28 +276,69 @@ def _written(config: Environment, group: str, bought: Bought) -> str:
     value = capacity_of(bought)
     if TRAITS[config.orchestrator.kind].until_block != "fills-later":
         value.pop("starts", None)
-    same = config.node_groups[group].capacity.kind == bought.kind
+    if config.node_groups[group].capacity.kind != bought.kind:
+        return (Change(place, value),), {}
     keys = [key for key in value if key != "kind"]
-    option = tuple(Change((*place, key), value[key]) for key in keys) if same else (Change(place, value),)
-    notes: dict[YamlPath, str] = {(*place, key): "" for key in keys} if same else {}
+    return tuple(Change((*place, key), value[key]) for key in keys), {(*place, key): "" for key in keys}
+
+
+def _written(config: Environment, group: str, bought: Bought) -> str:
+    """The file's text with the id.
+
+    Raises:
+        EditError: no program can write it.
+        OSError, UnicodeError: it cannot be read.
+    """
+    from ultracluster.config.file_edit import edited, inherited
+
+    option, notes = _changes(config, group, bought)
+    text = config.file.read_text(encoding="utf-8")
+    return edited(text, inherited(text, option), notes)
+
+
+def _check_file(loaded: Loaded, group: str, bought: Bought) -> None:
+    """Before money is spent: a program can write the id, and the rules take the environment with it."""
+    from ultracluster.config import parse, render
+    from ultracluster.config.file_edit import EditError
+    from ultracluster.config.remedy import apply
+    from ultracluster.config.source import Source
+    from ultracluster.rules import check
+
+    config = loaded.environment
+    option, _ = _changes(config, group, bought)
     try:
-        text = config.file.read_text(encoding="utf-8")
-        return edited(text, inherited(text, option), notes)
+        after = parse(Source(str(config.file), data=apply(loaded.source.data, option)))
+        wrong = [
+            one for one in check(replace(after, environment=after.environment.at(config.file))) if one.blocks
+        ]
+    except InvalidEnvironmentError as error:
+        wrong = list(error.findings)
+    known = {(one.code, one.path) for one in check(loaded) if one.blocks}
+    if new := [one for one in wrong if (one.code, one.path) not in known]:
+        refuse(f"nothing was bought: the file would be refused with it:\n{render(new)}", new)
+    try:
+        _written(config, group, bought)
     except EditError as error:
         refuse(f"nothing was bought: {config.file} cannot take the id by a program: {error}")
-    except OSError as error:
-        refuse(f"nothing was bought: {config.file} cannot be read: {error.strerror}")
+    except (OSError, UnicodeError) as error:
+        refuse(f"nothing was bought: {config.file} cannot be read: {error}")
 
 
 def _write(config: Environment, group: str, bought: Bought) -> Path:
-    part = config.file.with_name(f".{config.file.name}.part")
+    """After money was spent: whatever happens, the id is said."""
+    file = config.file.resolve()  # a link stays one
+    part = file.with_name(f".{file.name}.part")
     try:
-        part.write_text(_written(config, group, bought), encoding="utf-8")
-        part.replace(config.file)
-    except OSError as error:
+        text = _written(config, group, bought)
+        part.write_text(text, encoding="utf-8")
+        part.chmod(file.stat().st_mode & 0o7777)
+        part.replace(file)
+    except Exception as error:  # nothing may hide what was bought
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         refuse(
-            f"{bought.id} IS BOUGHT, but {config.file} cannot be written ({error.strerror}): name it in "
-            f"node_groups.{group}.capacity",
+            f"{one_line(bought.id)} IS BOUGHT, but {config.file} cannot be written ({one_line(str(error))}): "
+            f"name it in node_groups.{group}.capacity",
             code=1,
         )
     return config.file

@@ -13,19 +13,18 @@ from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
+    check_new_file,
     load_file,
     refuse,
     refuse_file,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.terminal import remark, width
 from ultracluster.config import InvalidEnvironmentError
 
 if TYPE_CHECKING:
     from ultracluster.config.loader import Loaded
     from ultracluster.plan.moving import Move, Target
-
-PIPED = 100
-"""Columns where there is no terminal to ask."""
 
 
 def move(
@@ -35,8 +34,8 @@ def move(
         typer.Option(
             "--to",
             help="Zone id (use2-az1), Region (us-west-2), or capacity: with the id of a block or "
-            "reservation, or "
-            "the ARN of a training plan, which the account is asked for.",
+            "reservation (behind us-west-2/ in another Region), or the ARN of a training plan, which the "
+            "account is asked for.",
             show_default=False,
         ),
     ],
@@ -68,6 +67,8 @@ def move(
         refuse("--json and --markdown exclude each other")
     if name is not None and not re.fullmatch(r"(?=.{1,30}$)[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         refuse(f"--name {name}: write small letters, digits and single dashes, 30 at the most")
+    if write is not None:
+        check_new_file(write)
     try:
         loaded = load_file(environment)
         target = _target(to, loaded, profile)
@@ -81,7 +82,7 @@ def move(
     if as_json:
         write_json("move", as_dict(found))
     else:
-        sys.stdout.write(as_markdown(found) if markdown else as_text(found, _width()))
+        sys.stdout.write(as_markdown(found) if markdown else as_text(found, width()))
     raise typer.Exit(1 if found.wrong or unsold(found) else 0)
 
 
@@ -97,7 +98,7 @@ def _target(to: str, loaded: Loaded, profile: str | None) -> Target:
     capacity, region = named
     try:
         account = aws.Account(region=region or loaded.environment.region, profile=profile)
-        aws.check_account(account, loaded.environment)
+        aws.check_account(account, loaded.environment, elsewhere=True)
         bought = owned(account, capacity)
     except aws.AccountError as error:
         refuse(str(error))
@@ -114,15 +115,7 @@ def _write(found: Move, file: Path) -> None:
         with file.open("x", encoding="utf-8") as out:
             out.write(found.text)
     except FileExistsError:
-        refuse(f"{file} exists: name another file, or delete it")
+        refuse(f"{file} exists: name another file{'' if file.is_dir() else ', or delete it'}")
     except OSError as error:
         refuse(f"{file} cannot be written: {error.strerror}")
-    typer.echo(f"{file} is written", err=True)
-
-
-def _width() -> int:
-    if not sys.stdout.isatty():
-        return PIPED
-    from ultracluster.cli.console import Console
-
-    return Console().width
+    remark(f"{file} is written")

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 def unsold(move: Move) -> list[str]:
     """Why the target may not have what is asked for, in words."""
-    found = [f"{one.code} {one.dotted}: {one.message}" for one in move.findings if one.code in UNSOLD]
+    held = tuple(("node_groups", name) for name in move.taken)  # AWS has said where it is
+    found = [
+        f"{one.code} {one.dotted}: {one.message}"
+        for one in move.findings
+        if one.code in UNSOLD and one.path[:2] not in held
+    ]
     return [*move.problems, *found]
 
 
@@ -30,10 +35,19 @@ def as_text(move: Move, width: int) -> str:
 
     def lines() -> Iterator[str]:
         for title, entries in _sections(move):
-            yield f"{title}:" if entries else title
+            yield from textwrap.wrap(
+                f"{title}:" if entries else title, width, subsequent_indent="  ", break_long_words=False,
+                break_on_hyphens=False,
+            )  # fmt: skip
             for head, rest in entries:
-                yield from textwrap.wrap(head, width, initial_indent="  ", subsequent_indent="    ")
+                yield from textwrap.wrap(
+                    head, width, initial_indent="  ", subsequent_indent="    ", break_long_words=False,
+                    break_on_hyphens=False,
+                )  # fmt: skip
                 for one in rest:
+                    if one[0] == "$ ":  # to be copied
+                        yield f"      $ {one[1]}"
+                        continue
                     lead = f"      {one[0]}"
                     yield from textwrap.wrap(
                         one[1], width, initial_indent=lead, subsequent_indent=" " * 8,

@@ -209,6 +209,29 @@ def most_instances(of: Literal["per_block", "all_blocks", "per_plan"]) -> int:
     return int(_table()["limits"][of])
 
 
+def sold_nodes(kind: Literal["capacity-block", "training-plan"], count: int) -> int:
+    """The least number of instances of one block or plan that holds so many; the largest where none does.
+
+    UltraServers are sold by whole ones and are not meant.
+    """
+    sizes: list[int] = _table()["limits"]["sizes"]
+    most = most_instances("per_block" if kind == "capacity-block" else "per_plan")
+    return next((size for size in sizes if size >= count), most)
+
+
+def sold_days(kind: Literal["capacity-block", "training-plan"], days: int) -> int:
+    """The shortest duration that is sold and not below so many days; the longest where none is."""
+    row: Mapping[str, int] = _table()["limits"]["block_days" if kind == "capacity-block" else "plan_days"]
+    if days <= row["single"]:
+        return max(1, days)
+    return min(-(-days // row["step"]) * row["step"], row["most"])
+
+
+def weeks_ahead() -> int:
+    """Weeks ahead in which a block or plan begins at the latest."""
+    return int(_table()["limits"]["weeks_ahead"])
+
+
 def capacity_form(capacity: Capacity) -> CapacityForm:
     """The row of the table: the kind, and of a reservation how it is named.
 

@@ -15,16 +15,18 @@ from typing import Any, cast
 
 from ruamel.yaml import YAML
 
-from ultracluster.config import Finding, InvalidEnvironmentError, parse
+from ultracluster.config import Environment, Finding, InvalidEnvironmentError, parse
+from ultracluster.config.base_files import EXTENDS_FROM, Folders
 from ultracluster.config.file_edit import EditError, edited, inherited
 from ultracluster.config.loader import Loaded
+from ultracluster.config.plain_text import one_line
 from ultracluster.config.remedy import Change, Option, apply
 from ultracluster.config.source import Source
 from ultracluster.model import Cluster, resolve
 from ultracluster.plan.cost import Estimate, estimate
 from ultracluster.plan.moving.parts import ORDER, Both, Part, hours_text, parts
 from ultracluster.plan.moving.second import Edit, capacity_of, edits, option_of, second_name, takers
-from ultracluster.plan.moving.steps import Step, steps
+from ultracluster.plan.moving.steps import Step, Words, steps
 from ultracluster.plan.moving.target import (
     Bought,
     MoveError,
@@ -84,6 +86,13 @@ class Move:
         return tuple(one for one in self.edits if one.blank)
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        """The groups whose capacity the account holds already."""
+        return tuple(
+            takers(self.both.first.environment, self.target.bought)[:1] if self.target.bought else ()
+        )
+
+    @property
     def wrong(self) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.blocks)
 
@@ -131,7 +140,7 @@ def plan_move(
     place = file or first.file.with_name(f"{name}.yaml")
     problems = tuple(_problems(loaded, target))
     found = edits(first, loaded.source.data, target, name)
-    text = _text(first.file, place, found, target)
+    text = _text(loaded, place, found, target)
     second, findings = _second(loaded, option_of(found), place)
     both = Both(first=resolve(first), second=second)
     what = parts(both)
@@ -144,7 +153,7 @@ def plan_move(
         findings=findings,
         problems=problems,
         parts=what,
-        steps=steps(both, what, (first.asked_as, both.second.environment.asked_as), str(place)),
+        steps=steps(both, what, Words.of(both, target, place, named=name != second_name(first, target))),
         cost=(_cost(both.first, today), _cost(both.second, today)),
         days=days,
     )
@@ -174,23 +183,24 @@ def _problems(loaded: Loaded, target: Target) -> list[str]:
     return found
 
 
-def _text(first: Path, place: Path, found: tuple[Edit, ...], target: Target) -> str:
+def _text(loaded: Loaded, place: Path, found: tuple[Edit, ...], target: Target) -> str:
+    first = loaded.environment.file
     try:
         text = first.read_text(encoding="utf-8")
     except OSError as error:
         raise MoveError(f"{first} cannot be read again: {error.strerror}") from None
     option = inherited(text, option_of(found))
     notes = {one.path: f"stands in for {one.blank}" for one in found if one.blank}
+    own: Any = cast("Any", YAML(typ="safe")).load(text)
+    paths = (*_bases(own, first, place), *_paths(loaded.source.data, loaded.environment, place))
     try:
-        changed = edited(
-            text, (*option, *_paths(cast("Any", YAML(typ="safe")).load(text), first, place)), notes
-        )
+        changed = edited(text, (*option, *paths), notes)
     except EditError as error:
         raise MoveError(f"{first}: {error}") from None
     schema, rest = _schema(changed)
     head = [
         (
-            f"# Moved from {first.name} to {target.zone_id} by `ultracluster move`: both stay "
+            f"# Moved from {one_line(first.name)} to {target.zone_id} by `ultracluster move`: both stay "
             "deployable until the second has"
         ),
         "# passed acceptance. Lines that stand in for a value of yours say so.",
@@ -204,29 +214,57 @@ def _schema(text: str) -> tuple[list[str], str]:
     return ([first], rest) if first.startswith("# yaml-language-server:") else ([], text)
 
 
-def _paths(data: Any, first: Path, place: Path) -> Option:
-    """Paths that the file names, which are read from its own folder, for the second file's folder."""
-    old, new = first.parent.resolve(), place.parent.resolve()
+def _paths(data: Any, first: Environment, place: Path) -> Option:
+    """Paths that the environment names, which are read from its own folder, for the second file's folder.
+
+    What a base names is read from the folder of the file that extends it, so it is said there as well.
+    """
+    old, new = first.file.parent.resolve(), place.parent.resolve()
     if old == new:
         return ()
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, list):
-            return [moved(one) for one in cast("list[Any]", value)]
-        return Path(os.path.relpath(old / value, new)).as_posix() if isinstance(value, str) else value
-
-    named = [key for key in ("extends", "prices", "lifecycle_steps") if data.get(key)]
-    found = [Change((key,), moved(data[key])) for key in named]
+    found = [
+        Change((key,), _from(old, new, data[key])) for key in ("prices", "lifecycle_steps") if data.get(key)
+    ]
+    prices = prices_of(first)
+    if not data.get("prices") and prices.is_file():  # the one next to the file, which it need not name
+        found.append(Change(("prices",), _from(old, new, prices.name)))
     software: Any = data.get("software") or {}
     release = software.get("release")
     if isinstance(release, str) and "/" in release:
-        found.append(Change(("software", "release"), moved(release)))
+        found.append(Change(("software", "release"), _from(old, new, release)))
     return tuple(found)
+
+
+def _bases(own: Any, first: Path, place: Path) -> Option:
+    """The files that the file extends, for the second file's folder.
+
+    Raises:
+        MoveError: a file of that folder may not extend them.
+    """
+    old, new = first.parent.resolve(), place.parent.resolve()
+    if old == new or not own.get("extends"):
+        return ()
+    moved = _from(old, new, own["extends"])
+    folders = Folders.of(place)
+    bases = cast("list[Any]", moved if isinstance(moved, list) else [moved])
+    for base in bases:
+        if refused := folders.refuse(place.parent / str(base)):
+            raise MoveError(
+                f"{place} would extend {base}, which {refused.why}: write it into {first.parent}, where "
+                f"{first.name} is, or set {EXTENDS_FROM} to that folder"
+            )
+    return (Change(("extends",), moved),)
+
+
+def _from(old: Path, new: Path, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from(old, new, one) for one in cast("list[Any]", value)]
+    return Path(os.path.relpath(old / value, new)).as_posix() if isinstance(value, str) else value
 
 
 def _second(loaded: Loaded, option: Option, place: Path) -> tuple[Cluster, tuple[Finding, ...]]:
     data = apply(loaded.source.data, option)
-    data = apply(data, _paths(data, loaded.environment.file, place))
+    data = apply(data, _paths(data, loaded.environment, place))
     try:
         second = parse(Source(str(place), data=data))
     except InvalidEnvironmentError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
+from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.storage import FIRST_LUSTRE, DataRepository
 from ultracluster.model import Cluster, Group
 from ultracluster.plan.moving.second import bought_before
@@ -18,6 +18,7 @@ from ultracluster.plan.storage import (
     home_plan,
     lustre_plan,
 )
+from ultracluster.software.environment_lock import lock_file_of
 
 Becomes = Literal["carries over", "copied", "bought again", "made again", "to decide"]
 ORDER: tuple[Becomes, ...] = ("carries over", "copied", "bought again", "made again", "to decide")
@@ -77,19 +78,23 @@ def _nodes(both: Both) -> Iterator[Part]:
         what = f"{group.most_nodes} x {group.settings.instance_type} ({name})"
         after = both.second.groups[name]
         if bought_before(group.settings):
-            yield Part(what=what, becomes="bought again", how=_bought(both, group, after))
+            yield Part(what=what, becomes="bought again", how=_bought(both, name, group, after))
         else:
             quota = f"; quotas of {both.second.region} are its own" if both.away else ""
             yield Part(what=what, becomes="made again", how=f"new nodes from {_source(after)}{quota}")
 
 
-def _bought(both: Both, group: Group, after: Group) -> str:
+def _bought(both: Both, name: str, group: Group, after: Group) -> str:
     zone = both.first.environment.network.zone_id
     stays = f"{_capacity_id(group)} is in {zone} and cannot be moved"
     if not isinstance(group.settings.capacity, Reservation):
         stays += "; its fee is paid and not given back"
     taken = _capacity_id(after)
-    return f"{stays}; {'one in the new zone' if taken == _capacity_id(group) else taken} takes its place"
+    # what stands in for the id of a plan ends in the names of environment and group
+    stands_in = (
+        taken in (_capacity_id(group), f"the training plan {both.second.name}-{name}") or STAND_IN in taken
+    )
+    return f"{stays}; {'one in the new zone' if stands_in else taken} takes its place"
 
 
 def _capacity_id(group: Group) -> str:
@@ -259,6 +264,13 @@ def _software(both: Both) -> Iterator[Part]:
     yield Part(
         what=f"software release {release}", becomes="carries over", how="the same versions, from its lock"
     )
+    lock = lock_file_of(environment.file)
+    if lock.is_file():
+        how = (
+            "a lock is of one environment: `ultracluster release lock --for` makes the second one's; compare "
+            "the images and files of both"
+        )
+        yield Part(what=f"lock {lock.name}", becomes="made again", how=how)
     if mirror := environment.software.mirror:
         if both.away:
             how = (

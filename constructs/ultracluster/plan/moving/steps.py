@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from ultracluster.plan.moving.parts import Both, Part
+from ultracluster.plan.moving.second import bought_before, takers
+from ultracluster.plan.moving.target import CAPACITY, Target
+from ultracluster.software.environment_lock import lock_file_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,35 +30,91 @@ class Step:
     """No job runs from here to the next step."""
 
 
-def steps(both: Both, parts: tuple[Part, ...], asks: tuple[str, str], file: str) -> tuple[Step, ...]:
-    """The steps in their order.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What commands call things."""
 
-    Args:
-        asks: what commands call the first environment, and the second.
-        file: where the second is written.
-    """
-    first, second = asks
-    bought = [part for part in parts if part.becomes == "bought again"]
+    first: str
+    """The first environment."""
+    second: str
+    file: str
+    """Where the second is written."""
+    write: str
+    """The command that writes it."""
+    buys: tuple[str, ...] = ()
+    """Groups whose capacity is bought anew."""
+    held: str = ""
+    """What the account holds already, and when it begins and ends."""
+
+    @classmethod
+    def of(cls, both: Both, target: Target, place: Path, *, named: bool) -> Words:
+        first = both.first.environment
+        taken = takers(first, target.bought)[:1] if target.bought else []
+        to = target.zone_id
+        if target.bought is not None:
+            away = both.away and not target.bought.id.startswith("arn:")
+            to = f"{CAPACITY}{f'{target.region}/' if away else ''}{target.bought.id}"
+        words = ["ultracluster", "move", first.asked_as, "--to", to]
+        words += ["--name", both.second.name] if named else []
+        return cls(
+            first=first.asked_as,
+            second=both.second.environment.asked_as,
+            file=str(place),
+            write=shlex.join([*words, "--write", str(place)]),
+            buys=tuple(
+                name
+                for name, group in both.first.groups.items()
+                if bought_before(group.settings) and name not in taken
+            ),
+            held=_held(target),
+        )
+
+
+def _held(target: Target) -> str:
+    bought = target.bought
+    if bought is None or not (bought.starts or bought.ends):
+        return ""
+    begins = (
+        f"begins on {bought.starts:%Y-%m-%d %H:%M} UTC: before, no node starts from it"
+        if bought.starts
+        else ""
+    )
+    ends = f"ends on {bought.ends:%Y-%m-%d %H:%M} UTC" if bought.ends else ""
+    return f"{bought.id} {' and '.join(filter(None, (ends, begins)))}"
+
+
+def steps(both: Both, parts: tuple[Part, ...], words: Words) -> tuple[Step, ...]:
+    """The steps in their order."""
     return (
-        *_prepare(both, parts, second, file, bool(bought)),
-        *_make(both, second),
-        *_switch(both, parts, first, second),
-        *_end(both, first),
+        *_prepare(both, parts, words),
+        *_make(both, words),
+        *_switch(both, parts, words.first, words.second),
+        *_end(both, words.first),
     )
 
 
-def _prepare(both: Both, parts: tuple[Part, ...], second: str, file: str, buys: bool) -> Iterator[Step]:
-    name = both.first.name
-    untouched = f"{name} is as it was: delete {file}"
+def _prepare(both: Both, parts: tuple[Part, ...], words: Words) -> Iterator[Step]:
+    name, second = both.first.name, words.second
+    lock = lock_file_of(both.first.environment.file)
+    untouched = f"{name} is as it was: delete {words.file}"
     yield Step(
         what="Write the second environment, and fill in what stands in for values of yours",
-        commands=(f"ultracluster validate {second}", f"ultracluster plan {second}"),
+        commands=(
+            words.write,
+            *([f"ultracluster release lock --for {second}"] if lock.is_file() else []),
+            f"ultracluster validate {second}",
+            f"ultracluster plan {second}",
+        ),
         back=untouched,
     )
-    if buys:
+    if words.buys:
+        groups = [f" --group {group}" for group in words.buys] if len(words.buys) > 1 else [""]
         yield Step(
             what="Find capacity, and buy it when everything else is settled: its fee is not given back",
-            commands=(f"ultracluster capacity search {second}", f"ultracluster capacity buy {second}"),
+            commands=(
+                f"ultracluster capacity search {second}",
+                *(f"ultracluster capacity buy {second}{group}" for group in groups),
+            ),
             back=f"until it is bought {untouched}; afterwards the fee is spent, whether it is used or not",
         )
     if any(part.what.startswith("software mirror") and part.becomes == "copied" for part in parts):
@@ -77,13 +138,14 @@ def _prepare(both: Both, parts: tuple[Part, ...], second: str, file: str, buys: 
     )
 
 
-def _make(both: Both, second: str) -> Iterator[Step]:
+def _make(both: Both, words: Words) -> Iterator[Step]:
+    second = words.second
     back = (
         f"ultracluster destroy {second}: nothing of {both.first.name} is in it, and its jobs have not noticed"
     )
     yield Step(
         what="Deploy the second environment beside the first",
-        why="from here both are paid",
+        why=f"from here both are paid{f'. {words.held}' if words.held else ''}",
         commands=(f"ultracluster deploy {second}",),
         back=back,
     )

@@ -58,14 +58,22 @@ def capacity_named(text: str) -> tuple[str, str] | None:
     """
     if not text.startswith(CAPACITY):
         return None
+    place, slash, name = text.removeprefix(CAPACITY).partition("/")
+    if slash and _RESERVATION.fullmatch(name):
+        if region(place) is None:
+            near = difflib.get_close_matches(place, regions(), n=3)
+            also = f"; did you mean {', '.join(near)}" if near else ""
+            raise MoveError(f"`{place}` is no Region{also}")
+        return name, place
     name = text.removeprefix(CAPACITY)
     if _RESERVATION.fullmatch(name):
         return name, ""
     if plan := _PLAN.fullmatch(name):
         return name, plan[1]
     raise MoveError(
-        f"`{name}` names no capacity: write capacity:cr-0123456789abcdef0 for a block or reservation, or "
-        "capacity: and the ARN of a training plan"
+        f"`{name}` names no capacity: write capacity:cr-0123456789abcdef0 for a block or reservation, "
+        "capacity:us-west-2/cr-0123456789abcdef0 for one of another Region, or capacity: and the ARN of a "
+        "training plan"
     )
 
 
