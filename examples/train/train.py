@@ -89,6 +89,10 @@ def main() -> int:
             break
     if metrics:
         metrics.stop()
+    if device.type == "cpu":
+        # All is saved. gloo's thread was seen to spin for ever where the other process had left first.
+        sys.stdout.flush()
+        os._exit(0)
     dist.destroy_process_group()
     return 0
 

@@ -73,17 +73,25 @@ def serving(folder: Path) -> Iterator[Api]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
 
+    with tls_server(folder, Handler) as (api.endpoint, api.authority):
+        yield api
+
+
+@contextmanager
+def tls_server(folder: Path, handler: type[BaseHTTPRequestHandler]) -> Iterator[tuple[str, str]]:
+    """A server on loopback: its address, and the authority as EKS tells it, in base64."""
     key, authority = certificate(folder)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority, key)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    api.endpoint = f"https://127.0.0.1:{server.server_address[1]}"
-    api.authority = base64.b64encode(authority.read_bytes()).decode()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield api
+        yield (
+            f"https://127.0.0.1:{server.server_address[1]}",
+            base64.b64encode(authority.read_bytes()).decode(),
+        )
     finally:
         server.shutdown()
         server.server_close()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -232,7 +233,7 @@ def _write(objects: Iterable[dict[str, Any]], notes: list[str]) -> None:
     from ultracluster.kubernetes.yaml_text import yaml_text
 
     for note in notes:
-        typer.echo(note, err=True)
+        remark(note)
     typer.echo("---\n".join(yaml_text(one) for one in objects), nl=False)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.kubernetes.checkpoints import Place, with_checkpoints
 from ultracluster.kubernetes.claims import job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
+from ultracluster.kubernetes.jax_launch import launch
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.resilience import Resilience
 from ultracluster.kubernetes.storage import lustre_claim
@@ -62,6 +63,7 @@ class PyTorchJob:
     """A job of HyperPod's training operator; by default one of the scheduler's own."""
     checkpoints_to: Place | None = None
     """Tiered checkpoints, and where the last tier is; none by default."""
+    framework: Literal["pytorch", "jax"] = "pytorch"
 
 
 def pod_template(
@@ -90,8 +92,7 @@ def pod_template(
     container: Manifest = {
         "name": "trainer",
         "image": job.image,
-        "command": ["torchrun"],
-        "args": torchrun(job, rank=rank, master=master),
+        **_started(job, rank=rank, master=master),
         "resources": {
             "limits": resources,
             "requests": resources,
@@ -123,6 +124,13 @@ def pod_template(
     annotations = {**(annotations or {}), **(metrics_annotations() if collects(cluster) else {})}
     metadata = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
     return {**({"metadata": metadata} if metadata else {}), "spec": spec}
+
+
+def _started(job: PyTorchJob, *, rank: str, master: str) -> Manifest:
+    if job.framework == "jax":
+        # the rank stands in arguments: Kubernetes puts its variable into no other one
+        return {"command": ["bash", "-c", launch(job, PORT), "jax"], "args": [rank, master, job.script]}
+    return {"command": ["torchrun"], "args": torchrun(job, rank=rank, master=master)}
 
 
 def torchrun(job: PyTorchJob, *, rank: str, master: str) -> list[str]:

@@ -13,6 +13,7 @@ from ultracluster.catalog import ultraservers
 from ultracluster.kubernetes import kai, kueue
 from ultracluster.kubernetes.checkpoints import check_checkpoints
 from ultracluster.kubernetes.claims import CLIQUE, job_claims
+from ultracluster.kubernetes.jax_launch import check_jax
 from ultracluster.kubernetes.job_pod import PyTorchJob, pod_template
 from ultracluster.kubernetes.resilience import check_resilience, operator_job
 from ultracluster.kubernetes.topology import LAYERS, label_of, nearest_level, topology_of
@@ -39,8 +40,13 @@ def pytorch_manifests(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, ...]
     if scheduler == "none":
         raise ValueError("orchestrator.scheduler is `none`: nothing starts all pods of a job at once")
     if not job.image:
-        raise ValueError("a pod needs an image: --image, with PyTorch, libfabric and the EFA plugin of NCCL")
+        wanted = "JAX" if job.framework == "jax" else "PyTorch"
+        raise ValueError(
+            f"a pod needs an image: --image, with {wanted}, libfabric and the EFA plugin of NCCL"
+        )
     _check_domain(job)
+    if job.framework == "jax":
+        check_jax(job)
     if job.checkpoints_to:
         check_checkpoints(cluster, job.checkpoints_to)
     namespace = namespace_of(cluster, job.team) if job.team else "default"

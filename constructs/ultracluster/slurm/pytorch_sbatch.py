@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator
 
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster
+from ultracluster.kubernetes.jax_launch import check_jax, launch
 from ultracluster.kubernetes.job_pod import PORT, PyTorchJob, environment_variables
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects_on_nodes
@@ -28,6 +29,8 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
         ValueError: Slurm cannot do what is asked.
     """
     pool = job.pool
+    if job.framework == "jax":
+        check_jax(job)
     options = {
         "job-name": job.name,
         "account": job.team,
@@ -114,6 +117,8 @@ def _srun(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
 
 
 def _torchrun(job: PyTorchJob) -> str:
+    if job.framework == "jax":
+        return f'set -- "$rank" "$master" {shlex.quote(job.script)}\n{launch(job, PORT)}'.rstrip("\n")
     return (
         f"exec torchrun --nnodes={job.nodes} --nproc-per-node={job.processes} "
         f'--node-rank="$rank" --master-addr="$master" --master-port={PORT} {shlex.quote(job.script)}'

@@ -48,6 +48,11 @@ for shared in "$work/shared"/*; do # etc_slurm is /etc/slurm
   mkdir -p "$place"
   mount --bind "$shared" "$place"
 done
+if [ -e "$work/common/etc/twin/host" ]; then # what is installed on the machine that runs the twin, to read
+  mkdir -p "$root/host/usr"
+  mount --bind /usr "$root/host/usr"
+  mount -o remount,bind,ro "$root/host/usr"
+fi
 
 mount -t sysfs sysfs "$root/sys"
 if [ -n "$cgroups" ]; then

@@ -69,6 +69,7 @@ class Twin:
             has a name and no path.
         version: of Slurm; see `root.RELEASES`.
         plugstack: the text of plugstack.conf; by default that of HyperPod's stand-in.
+        host: machines see /usr of the machine that runs the twin at /host/usr, and cannot write there.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Twin:
         own: bool | None = None,
         version: str = "26.05",
         plugstack: str = "optional auto_resume.so\n",
+        host: bool = False,
     ) -> None:
         self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
         self.own = nodes <= OWN_NAMESPACES if own is None else own
@@ -104,7 +106,7 @@ class Twin:
             self._groups = configuration.groups_of(generated, self.nodes)
             self._partitions = configuration.partition_lines(generated, self._groups)
         self._topology = {"topology.yaml": topology_yaml, "topology.conf": topology_conf}
-        self._boot, self._plugstack = boot, plugstack
+        self._boot, self._plugstack, self._host = boot, plugstack, host
         # such a name has meaning only where slurmctld sends the file
         by_name = any("/" not in self._generated.get(key, "/") for key in ("Prolog", "Epilog"))
         self.version, self._configless = version, configless or by_name
@@ -207,6 +209,8 @@ class Twin:
         write(etc / "twin/gpus", "".join(f"{name} {gpus}\n" for name, gpus in self.shape.gpus.items()))
         if self._configless:
             write(etc / "twin/configless", "")
+        if self._host:
+            write(etc / "twin/host", "")
         if self._boot:
             write(etc / "twin/boot", self._boot, 0o755)
         # the machine's first process ends, and the machine boots again

@@ -26,8 +26,8 @@ EVERY = 3.0
 """Seconds between two looks at a command."""
 _FINAL = {"Success", "Cancelled", "TimedOut", "Failed"}
 _BEGIN, _END = "ultracluster-output-begins", "ultracluster-output-ends"
-_PATHS = "/opt/slurm/bin:/opt/aws/pcs/scheduler/slurm-*/bin"
-"""Where Slurm's programs are, besides the usual folders."""
+SLURM_FOLDERS = "/opt/slurm/bin /opt/aws/pcs/scheduler/slurm-*/bin"
+"""Where Slurm's programs are, besides the usual folders; for a shell to expand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Shell(Protocol):
 
 def command(script: str) -> str:
     """One line without quotes in it that runs a script as root and marks its output."""
-    marked = f"PATH=$PATH:/usr/sbin:/sbin\nfor f in {_PATHS.replace(':', ' ')}; do PATH=$PATH:$f; done\n"
+    marked = f"PATH=$PATH:/usr/sbin:/sbin\nfor f in {SLURM_FOLDERS}; do PATH=$PATH:$f; done\n"
     marked += f"echo {_BEGIN}\n(\n{script}\n)\nSTATUS=$?\necho; echo {_END} $STATUS\n"
     packed = base64.b64encode(gzip.compress(marked.encode(), mtime=0)).decode()
     return f"S=sudo; [ $(id -u) != 0 ] || S=; echo {packed} | base64 -d | gunzip | $S bash"

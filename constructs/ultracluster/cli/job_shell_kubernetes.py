@@ -1,0 +1,217 @@
+"""`ultracluster job shell` on Kubernetes: a job that holds nodes, and a terminal in its first pod."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import signal
+import subprocess
+import sys
+import time as clock
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ultracluster.cli.environments import open_account, refuse
+from ultracluster.cli.progress import LINE
+from ultracluster.config.plain_text import one_line
+
+if TYPE_CHECKING:
+    from ultracluster.account.aws import Account
+    from ultracluster.account.queue.kubernetes import KubernetesQueue
+    from ultracluster.model import Cluster
+
+EVERY = 3.0
+"""Seconds between two looks while it waits."""
+_PARTING = (signal.SIGHUP, signal.SIGTERM)
+
+
+def kubernetes_shell(
+    cluster: Cluster,
+    environment: Path,
+    *,
+    nodes: int,
+    gpus: int | None,
+    time: str,
+    ports: tuple[int, int] | None,
+    team: str | None,
+    group: str | None,
+    image: str | None,
+    profile: str | None,
+    dry_run: bool,
+) -> None:
+    """Submit the job, wait for it, open the terminal, and end the job with it."""
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
+    from ultracluster.account.queue.queue import (
+        NoSuchJobError,
+        NotSubmittedError,
+        Submission,
+        UnansweredError,
+    )
+
+    name = f"shell-{secrets.token_hex(3)}"
+    try:
+        text = shell_text(
+            cluster, name, nodes=nodes, gpus=gpus, time=time, team=team, group=group, image=image
+        )
+    except ValueError as error:
+        refuse(f"{environment}: {error}")
+    if dry_run:
+        typer.echo(text, nl=False)
+        return
+    if not at_terminal():
+        refuse("a shell needs a terminal; for a job without one: `ultracluster job submit`")
+    if missing := kubectl.missing_programs():
+        refuse(missing)
+    account = open_account(cluster.environment, profile)
+    try:
+        queue = KubernetesQueue(account, cluster, team=team, say=_say)
+        job = queue.submit(Submission(text, name, secrets.token_hex(4)))
+    except UnansweredError as error:
+        refuse(
+            f"Not known whether it was submitted: {error}. `ultracluster job list {environment}` shows it, "
+            "if it was",
+            code=3,
+        )
+    except (NotSubmittedError, AccountError) as error:
+        refuse(f"Not submitted: {error}")
+    status = 0
+    try:
+        with _parting():
+            pod = _wait(queue, job.id, environment)
+            status = _work(queue, account, pod, ports)
+    except (AccountError, NoSuchJobError) as error:
+        typer.echo(one_line(str(error)), err=True)
+        status = 2
+    except KeyboardInterrupt:
+        status = 130
+    finally:
+        _end(queue, job.id, environment)
+    raise typer.Exit(status)
+
+
+def shell_text(
+    cluster: Cluster,
+    name: str,
+    *,
+    nodes: int,
+    gpus: int | None,
+    time: str,
+    team: str | None,
+    group: str | None,
+    image: str | None,
+) -> str:
+    """The manifests.
+
+    Raises:
+        ValueError: there can be none.
+    """
+    from ultracluster.cli.job_text import Wishes, wanted_job
+    from ultracluster.kubernetes.shell_job import seconds_of, shell_manifests
+    from ultracluster.kubernetes.yaml_text import yaml_text
+
+    if not image:
+        raise ValueError("a pod needs an image: --image, the one that your jobs have")
+    job = wanted_job(cluster, Wishes(nodes=nodes, team=team, group=group, image=image, name=name))
+    made = shell_manifests(cluster, job, gpus=gpus, seconds=seconds_of(time))
+    return "---\n".join(yaml_text(one) for one in made)
+
+
+def _wait(queue: KubernetesQueue, job_id: str, environment: Path) -> tuple[str, str, str]:
+    """The first pod, once it runs; what it waits for is said when that changes."""
+    from ultracluster.account.aws import AccountError
+    from ultracluster.cli.job_watch import summary
+
+    said, failures = "", 0
+    while True:
+        try:
+            if pod := queue.first_pod(job_id):
+                return pod
+            job = queue.job(job_id)
+            failures = 0
+        except AccountError:
+            failures += 1
+            if failures == 5:
+                raise
+            pause()
+            continue
+        if job.over:
+            refuse(f"{summary(job, '')}: no shell can be opened in it", code=1)
+        line = summary(job, "")
+        if line != said:
+            _say(line)
+            said = line
+        pause()
+
+
+def _work(
+    queue: KubernetesQueue, account: Account, pod: tuple[str, str, str], ports: tuple[int, int] | None
+) -> int:
+    """The terminal, until it ends, with the port beside it."""
+    from ultracluster.account.queue.kubernetes import kubectl
+
+    namespace, name, container = pod
+    surroundings = kubectl.child_environment()
+    with kubectl.configuration(queue.api, account, namespace) as file:
+        carrier = None
+        if ports:
+            _say(f"http://127.0.0.1:{ports[0]} is port {ports[1]} of 127.0.0.1 in {name}")
+            carrier = subprocess.Popen(  # noqa: S603, no shell; names are Kubernetes' own
+                kubectl.forward_words(file, name, ports),
+                env=surroundings, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        try:
+            with LINE.held():  # the terminal is the shell's
+                done = subprocess.run(  # noqa: S603, no shell; names are Kubernetes' own
+                    kubectl.shell_words(file, name, container), env=surroundings, check=False
+                )
+            return done.returncode
+        finally:
+            if carrier:
+                carrier.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    carrier.wait(5)
+
+
+def _end(queue: KubernetesQueue, job_id: str, environment: Path) -> None:
+    why = queue.cancel([job_id]).get(job_id, "")
+    if why and "there is no job" not in why:
+        _say(f"{job_id} is not ended ({why}): `ultracluster job cancel {environment} {job_id}`")
+    else:
+        _say(f"{job_id} is given back.")
+
+
+def at_terminal() -> bool:
+    """Whether somebody types and reads here."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def pause() -> None:
+    """Until the next look."""
+    clock.sleep(EVERY)
+
+
+@contextmanager
+def _parting() -> Generator[None]:
+    """A terminal that is closed gives the nodes back, too."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    former = {one: signal.signal(one, leave) for one in _PARTING}
+    try:
+        yield
+    finally:
+        for one, handler in former.items():
+            signal.signal(one, handler)
+
+
+def _say(line: str) -> None:
+    typer.echo(one_line(line), err=True)
+
+
+__all__ = ["kubernetes_shell", "shell_text"]

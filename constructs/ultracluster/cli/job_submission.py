@@ -1,0 +1,175 @@
+"""What `ultracluster job submit` sends: read and checked on this machine, and shown without being sent."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ultracluster.cli.json_output import write_json
+from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import remark
+from ultracluster.config.plain_text import one_line
+
+if TYPE_CHECKING:
+    from ultracluster.account.queue.queue import Program, Submission
+    from ultracluster.model import Cluster
+
+_PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ARGUMENT = re.compile(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
+_JOB_NAME = re.compile(r"^#SBATCH\s+(?:--job-name[= ]|-J\s*)[\"']?([A-Za-z0-9._-]+)", re.MULTILINE)
+
+
+def check_options(context: typer.Context, file: str) -> None:
+    """Refuse options that shape a job which --nodes makes: a file says these things itself."""
+    from ultracluster.cli.job_text import Wishes
+
+    shaping = {field.name for field in fields(Wishes)} - {"nodes", "team"}
+    given = [
+        max(one.opts if context.params[one.name] is not False else one.secondary_opts, key=len)
+        for one in context.command.params
+        if one.name in shaping
+        and getattr(context.get_parameter_source(one.name), "name", "") == "COMMANDLINE"
+    ]
+    if given:
+        refuse(
+            f"{', '.join(given)}: for a job that --nodes makes; {file} says it itself, or leave {file} out"
+        )
+
+
+def read_job(file: str) -> tuple[str, str]:
+    """Text of a job, and what it is called."""
+    from ultracluster.account.queue.queue import TEXT_LIMIT
+
+    place = "standard input" if file == "-" else file
+    try:
+        data = sys.stdin.buffer.read(TEXT_LIMIT + 1) if file == "-" else _bytes(Path(file), TEXT_LIMIT)
+        text = data.decode()
+    except OSError as error:
+        refuse(f"{place}: {error.strerror}")
+    except UnicodeDecodeError:
+        refuse(f"{place}: is not text (UTF-8)")
+    if len(data) > TEXT_LIMIT:
+        refuse(f"{place}: is larger than {TEXT_LIMIT // 1024} KiB, which no job's text is")
+    if not text.strip():
+        refuse(f"{place}: is empty")
+    named = _JOB_NAME.search(text)
+    return text, named[1] if named else ("job" if file == "-" else Path(file).stem)
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(most + 1)
+
+
+def check_text(cluster: Cluster, file: str, text: str) -> None:
+    """Refuse what the scheduler cannot mean."""
+    if cluster.traits.kubernetes:
+        return
+    if not text.startswith("#!"):
+        refuse(f"{file}: a batch script of Slurm begins with `#!/bin/bash`")
+    if "\0" in text or "\r\n" in text:
+        refuse(f"{file}: has line ends of Windows, or zero bytes, and Slurm takes neither: `dos2unix {file}`")
+
+
+def travelling(path: Path | None, arguments: list[str]) -> Program | None:
+    """The program that travels, as it is on this machine."""
+    from ultracluster.account.queue.queue import PROGRAM_LIMIT, Program
+
+    if path is None:
+        if arguments:
+            refuse(f"{' '.join(arguments)[:100]!r}: arguments are for a program, and there is no --program")
+        return None
+    if not _PROGRAM.fullmatch(path.name):
+        refuse(f"--program {path}: call the file by letters, digits, dots, - and _")
+    for one in arguments:
+        if not _ARGUMENT.fullmatch(one):
+            refuse(
+                f"{one[:100]!r}: an argument of the program may have letters, digits and @%+=:,./_- only, "
+                "because shells read it on its way; put others into the program, or into a file"
+            )
+    try:
+        content = _bytes(path, PROGRAM_LIMIT)
+    except OSError as error:
+        refuse(f"--program {path}: {error.strerror}")
+    if len(content) > PROGRAM_LIMIT:
+        refuse(
+            f"--program {path}: is larger than {PROGRAM_LIMIT // 1024} KiB; put it on the shared file "
+            "system, and name it with --script"
+        )
+    return Program(path.name, content, tuple(arguments))
+
+
+def submission_of(text: str, name: str, program: Program | None) -> Submission:
+    from ultracluster.account.queue.queue import Submission
+
+    return Submission(text=text, name=name, token=secrets.token_hex(4), program=program)
+
+
+def tell_plan(
+    cluster: Cluster, submission: Submission, user: str, team: str | None, *, as_json: bool
+) -> None:
+    """What would be sent, and where to."""
+    from ultracluster.account.aws import AccountError
+
+    text = submission.text
+    if cluster.traits.kubernetes:
+        where, text = _kubernetes_plan(cluster, submission, team)
+    else:
+        from ultracluster.account.queue.person import planned
+
+        try:
+            who, document = planned(cluster.environment, user)
+        except AccountError as error:
+            refuse(str(error))
+        where = f"to sbatch where people log in to {cluster.cluster_name}, in a session as {who} ({document})"
+    program = submission.program
+    if as_json:
+        write_json(
+            "job-plan",
+            {
+                "environment": cluster.name, "where": where, "name": submission.name, "text": text,
+                "program": program.name if program else None,
+                "program_bytes": len(program.content) if program else None,
+                "arguments": list(program.arguments) if program else [],
+            },
+        )  # fmt: skip
+        return
+    typer.echo(text, nl=not text.endswith("\n"))
+    typer.echo(f"Nothing was submitted. This would be sent {where}.", err=True)
+    if program:
+        words = " ".join([program.name, *program.arguments])
+        typer.echo(
+            f"With it travels {program.name} ({len(program.content):,} bytes), started as: {words}", err=True
+        )
+
+
+def _kubernetes_plan(cluster: Cluster, submission: Submission, team: str | None) -> tuple[str, str]:
+    """Where the objects would go, and they, as they would be sent."""
+    from ultracluster.kubernetes.job_documents import job_documents
+    from ultracluster.kubernetes.yaml_text import yaml_text
+
+    program = submission.program
+    try:
+        made = job_documents(
+            cluster,
+            submission.text,
+            team=team,
+            token=submission.token,
+            program=(program.name, program.content) if program else None,
+            arguments=program.arguments if program else (),
+        )
+    except ValueError as error:
+        refuse(f"It would not be submitted: {error}")
+    for note in made.notes:
+        remark(one_line(note))
+    where = f"to the Kubernetes API of {cluster.cluster_name}, namespace {made.namespace}"
+    return where, "---\n".join(yaml_text(one) for one in made.all)
+
+
+__all__ = ["check_options", "check_text", "read_job", "submission_of", "tell_plan", "travelling"]

@@ -1,0 +1,313 @@
+"""What `ultracluster job submit|list|logs|cancel` refuse and print, over a queue of the test's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from json_contract import check_document
+from project import ROOT
+from typer.testing import CliRunner, Result
+
+from ultracluster.account import queue as queues
+from ultracluster.account.aws import AccountError
+from ultracluster.account.queue.queue import (
+    LogPart,
+    NoSuchJobError,
+    NotSubmittedError,
+    QueuedJob,
+    Submission,
+    UnansweredError,
+)
+from ultracluster.cli import job_queue, job_watch
+from ultracluster.cli.job_watch import Lines, Progressed, summary
+from ultracluster.cli.main import app
+
+JOB = QueuedJob(
+    id="42", name="train\x1b[2J", user="alice", team="vision", state="running", nodes=("n1", "n2"),
+    submitted=datetime(2026, 11, 23, tzinfo=UTC), started=datetime(2026, 11, 23, tzinfo=UTC),
+)  # fmt: skip
+
+
+class Fake:
+    """A queue with one job, which runs for some looks."""
+
+    place = "a test"
+
+    def __init__(self) -> None:
+        self.submitted: list[Submission] = []
+        self.refusal: BaseException | None = None
+        self.states: list[Any] = ["running", "running", "completed"]
+        self.logs = [b"hello\n", b"step 1 loss 0.5\nst", b"ep 2 loss 0.25\n", b""]
+        self.failures = 0
+        self.cancelled: list[str] = []
+
+    def submit(self, submission: Submission) -> QueuedJob:
+        self.submitted.append(submission)
+        if self.refusal:
+            raise self.refusal
+        return JOB
+
+    def jobs(self, *, everyone: bool = False) -> Sequence[QueuedJob]:
+        other = replace(JOB, id="43", user="bob", team="speech", state="waiting", why="Priority")
+        return [JOB, other] if everyone else [JOB]
+
+    def job(self, job_id: str) -> QueuedJob:
+        if job_id != "42":
+            raise NoSuchJobError(f"Slurm knows no job {job_id}")
+        if self.failures:
+            self.failures -= 1
+            raise AccountError("the session ended")
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return replace(JOB, state=state, exit_code=3 if state == "failed" else None)
+
+    def log(self, job_id: str, after: str = "", *, lines: int | None = None, part: str = "") -> LogPart:
+        number = int(after or 0)
+        data = self.logs[number] if number < len(self.logs) else b""
+        return LogPart(data, str(number + 1), number + 1 < len(self.logs) and not data.startswith(b"hello"))
+
+    def cancel(self, ids: Sequence[str]) -> Mapping[str, str]:
+        self.cancelled += ids
+        return dict.fromkeys(ids, "")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    fake = Fake()
+
+    @contextmanager
+    def opened(*_: object, **__: object) -> Iterator[Fake]:
+        yield fake
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(job_queue, "open_account", lambda *_: None)
+    monkeypatch.setattr(queues, "open_queue", opened)
+    monkeypatch.setattr(job_watch, "EVERY", 0.0)
+    return fake
+
+
+def run(*words: str, stdin: str | bytes = "", code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["job", *words], input=stdin)
+    assert result.exit_code == code, result.output
+    return result
+
+
+SCRIPT = "#!/bin/bash\n#SBATCH --job-name=mine\ntrue\n"
+
+
+def test_a_file_is_sent_as_it_is_under_the_name_in_it(queue: Fake) -> None:
+    result = run("submit", "dev", "-", stdin=SCRIPT)
+    assert result.stdout == "42\n" and "job logs dev 42 --follow" in result.stderr
+    assert "\x1b" not in result.stderr
+    (sent,) = queue.submitted
+    assert (sent.text, sent.name, sent.program) == (SCRIPT, "mine", None)
+    run("submit", "dev", "-", stdin=SCRIPT)
+    assert queue.submitted[1].token != sent.token
+
+
+def test_the_command_that_it_names_is_the_same_person_in_the_same_account(
+    queue: Fake, tmp_path: Path
+) -> None:
+    mine = tmp_path / "my env.yaml"
+    mine.write_bytes((ROOT / "environments" / "dev.yaml").read_bytes())
+    words = ("submit", str(mine), "-", "--profile", "my work", "--as", "alice")
+    told = run(*words, stdin=SCRIPT).stderr
+    assert f"`ultracluster job logs '{mine}' 42 --follow --as alice --profile 'my work'`" in told
+    assert json.loads(run(*words, "--json", stdin=SCRIPT).stdout)["environment"] == "dev"
+    queue.refusal = KeyboardInterrupt()
+    told = run(*words, stdin=SCRIPT, code=130).stderr
+    assert f"`ultracluster job list '{mine}' --as alice --profile 'my work'`" in told
+
+
+def test_options_make_what_job_pytorch_prints_with_the_program_in_it(queue: Fake, tmp_path: Path) -> None:
+    program = tmp_path / "mine.py"
+    program.write_bytes(b"print(1)")
+    run("submit", "dev", "--nodes", "2", "--name", "llama", "--program", str(program), "--", "--steps", "3")
+    (sent,) = queue.submitted
+    assert sent.name == "llama" and "--master-port=29500 @program@\n" in sent.text
+    assert sent.program and (sent.program.content, sent.program.arguments) == (b"print(1)", ("--steps", "3"))
+    run("submit", "dev", "--nodes", "2", "--name", "llama")
+    printed = CliRunner().invoke(app, ["job", "pytorch", "dev", "--nodes", "2", "--name", "llama"]).stdout
+    assert queue.submitted[1].text == printed
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "why"),
+    [
+        (["dev"], "", "what is to run? A file"),
+        (["dev", "nowhere.sh"], "", "nowhere.sh: No such file"),
+        (["dev", "environments"], "", "environments: Is a directory"),
+        (["dev", "-"], "", "standard input: is empty"),
+        (["dev", "-"], "kind: Job\n", "begins with `#!/bin/bash`"),
+        (["dev", "-"], "#!/bin/bash\r\ntrue\r\n", "line ends of Windows"),
+        (["dev", "-"], b"\xff\xfe", "is not text (UTF-8)"),
+        (["dev", "-", "--program", "README.md", "--", "x"], SCRIPT, "write @program@ there"),
+        (["dev", "-", "--", "x"], SCRIPT, "there is no --program"),
+        (["dev", "-", "--nodes", "2"], SCRIPT, "--nodes 2 makes a job, and - is one"),
+        (["dev", "README.md", "--nodes", "2"], "", "--nodes 2 makes a job, and README.md is one"),
+        (
+            ["dev", "-", "--time", "1:00:00", "--no-look"],
+            SCRIPT,
+            "--time, --no-look: for a job that --nodes makes",
+        ),
+        (["dev", "-", "--name", "train"], SCRIPT, "--name: for a job that --nodes makes"),
+        (["dev", "--nodes", "99"], "", "a job on 99 can never start"),
+        (["dev", "--nodes", "1", "--program", "README.md", "--script", "x.py"], "", "exclude each other"),
+        (
+            ["dev", "--nodes", "1", "--program", "README.md", "--", "a b"],
+            "",
+            "letters, digits and @%+=:,./_-",
+        ),
+        (
+            ["dev", "--nodes", "1", "--program", "README.md", "--", "$(id)"],
+            "",
+            "letters, digits and @%+=:,./_-",
+        ),
+        (["dev", "--nodes", "1", "--program", "nowhere.py"], "", "--program nowhere.py: No such file"),
+        (["dev", "--nodes", "1", "--program", "/dev/zero"], "", "is larger than 900 KiB"),
+        (["eks-p5en", "-", "--as", "alice"], "kind: Job\n", "--as is for Slurm"),
+        (["nope", "-"], SCRIPT, "nope"),
+    ],
+)
+def test_what_cannot_run_is_not_sent(queue: Fake, words: list[str], text: str | bytes, why: str) -> None:
+    result = run("submit", *words, stdin=text, code=2)
+    assert why in result.stderr and not queue.submitted
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code", "why"),
+    [
+        (NotSubmittedError("invalid partition"), 2, "Not submitted: invalid partition"),
+        (AccountError("no session"), 2, "Not submitted: no session"),
+        (UnansweredError("look"), 3, "submitted: look. `ultracluster job list dev` shows"),
+        (KeyboardInterrupt(), 130, "it may have been submitted"),
+    ],
+)
+def test_how_a_submission_that_fails_ends(queue: Fake, refusal: BaseException, code: int, why: str) -> None:
+    queue.refusal = refusal
+    assert why in run("submit", "dev", "-", stdin=SCRIPT, code=code).stderr
+    told = json.loads(run("submit", "dev", "-", "--json", stdin=SCRIPT, code=code).stdout)
+    assert told["exit_code"] == code and len(queue.submitted) == 2
+
+
+def test_a_dry_run_says_what_would_be_sent_and_asks_nobody(queue: Fake) -> None:
+    result = run("submit", "dev", "-", "--dry-run", stdin=SCRIPT)
+    assert result.stdout == SCRIPT and "in a session as ultracluster" in result.stderr
+    unknown = run("submit", "dev", "-", "--dry-run", "--as", "nobody", stdin=SCRIPT, code=2)
+    assert unknown.stderr == "there is no user `nobody`, the environment has no `users`\n"
+    assert not queue.submitted
+
+
+def test_who_watches_sees_log_and_end(queue: Fake) -> None:
+    queue.failures = 2
+    result = run("submit", "dev", "-", "--watch", stdin=SCRIPT)
+    assert result.stdout == "42\nhello\nstep 1 loss 0.5\nstep 2 loss 0.25\n"
+    assert "the session ended; asking again" in result.stderr
+    assert "completed" in result.stderr and "step 2, loss 0.25" in result.stderr
+    queue.states = ["failed"]
+    told = check_document(run("submit", "dev", "-", "--watch", "--json", stdin=SCRIPT, code=1).stdout)
+    assert (told["job"]["state"], told["job"]["exit_code"]) == ("failed", 3)
+    queue.failures = 99
+    assert "Job 42 goes on" in run("submit", "dev", "-", "--watch", stdin=SCRIPT, code=3).stderr
+
+
+def test_lists(queue: Fake) -> None:
+    told = check_document(run("list", "dev", "--json").stdout)
+    assert [job["id"] for job in told["jobs"]] == ["42"]
+    table = run("list", "dev", "--team", "speech").stdout.splitlines()
+    assert table[1].split()[:6] == ["43", "train\\x1b[2J", "bob", "speech", "waiting", "2"]
+    assert len(table) == 2 and len(run("list", "dev", "--all").stdout.splitlines()) == 3
+
+
+def test_the_end_of_a_job_is_asked_for_once_and_shown_first(queue: Fake) -> None:
+    queue.states = ["running"]
+    refused = run("cancel", "dev", "42", stdin="\n", code=2)
+    assert "job 42 (train\\x1b[2J): running on 2 nodes (n1, n2)" in refused.stderr and not queue.cancelled
+    assert "nothing was ended" in run("cancel", "dev", "42", "7", "--yes", code=1).stderr
+    assert not queue.cancelled
+    assert run("cancel", "dev", "42", "42", "--yes").stdout == "42: asked to end\n"
+    assert queue.cancelled == ["42"]
+    queue.states = ["completed"]
+    assert "Nothing to end" in run("cancel", "dev", "42", "--yes").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["dev", "--nodes", "9"], "a job on 9 can never start"),
+        (["dev", "--gpus", "5"], "has 4"),
+        (["dev", "--time", "1h"], "another form than 2:00:00"),
+        (["dev", "--team", "x"], "there is no team `x`"),
+        (["dev", "--forward", "0"], "a port is a number up to 65535"),
+        (["dev", "--forward", "8888:99999"], "a port is a number up to 65535"),
+        (["dev", "--job", "1;id"], "is no job of Slurm"),
+        (["dev", "--job", "1", "--gpus", "1"], "leave --nodes, --gpus and --group out"),
+        (["trainium", "--gpus", "1"], "have none"),
+        (["eks-p5en", "--job", "1"], "--job is for Slurm"),
+    ],
+)
+def test_a_shell_that_cannot_be(words: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert why in run("shell", *words, code=2).stderr
+
+
+def test_a_shell_is_an_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    whole = run("shell", "dev", "--nodes", "2", "--dry-run").stdout
+    assert "--nodes=2 --ntasks-per-node=1 --gpus-per-node=4 --exclusive --time=2:00:00 srun" in whole
+    assert "--gpus-per-node=1 --time=" in run("shell", "dev", "--gpus", "1", "--dry-run").stdout
+    assert "--jobid=7 --overlap" in run("shell", "dev", "--job", "7", "--dry-run").stdout
+
+
+def test_logs(queue: Fake) -> None:
+    assert run("logs", "dev", "42").stdout == "hello\n"
+    assert "knows no job 7" in run("logs", "dev", "7", code=1).stderr
+    queue.states = ["running", "running", "running", "completed"]
+    assert run("logs", "dev", "42", "--follow").stdout.endswith("step 2 loss 0.25\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("step 40 loss 2.345678", "step 40, loss 2.345678"),
+        ("{'loss': 1.5e-3, 'step': 7}", "step 7, loss 1.5e-3"),
+        ("Epoch 1 | global_step=12/300 | train loss: nan", "step 12 of 300, loss nan"),
+        ("Step 3 of 9", "step 3 of 9"),
+        ("footstep 3 lossless 4", "footstep 3 lossless 4"),
+        ("starting up\x1b[2J", "starting up\\x1b[2J"),
+        ("x" * 100_000, "x" * 60 + "... (4,000 characters)"),
+    ],
+)
+def test_what_a_line_tells(line: str, told: str) -> None:
+    progressed = Progressed()
+    progressed.hear(line)
+    assert progressed.text == told
+
+
+def test_lines_are_whole_whatever_the_pieces_are() -> None:
+    text = "ä 1\nbar 10%\rbar 20%\r\nlast"
+    for size in (1, 2, 3, 100):
+        lines, found, data = Lines(), list[str](), text.encode()
+        for at in range(0, len(data), size):
+            found += lines.of(data[at : at + size])
+        assert found + lines.of(b"", last=True) == ["ä 1", "bar 20%", "last"]
+    assert Lines().of(b"\xff\xfe\n") == ["\ufffd\ufffd"]
+    assert sum(map(len, Lines().of(b"x" * 10_000))) == 10_000  # who never ends a line is shown, too
+
+
+def test_a_job_is_a_sentence() -> None:
+    told = summary(
+        replace(JOB, name="t", state="failed", exit_code=7, why="TimeLimit", ended=JOB.started), ""
+    )
+    assert told == "job 42 (t): failed with exit code 7 after 0:00:00: TimeLimit"
+    waiting = replace(JOB, name="t", state="waiting", nodes=(), wanted_nodes=1, submitted=None, restarts=2)
+    assert summary(waiting, "") == "job 42 (t): waiting for 1 node, started again 2 times"

@@ -1,0 +1,194 @@
+"""`job shell` on Kubernetes: a job, a terminal in its pod through kubectl, and nothing left."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from hyperpod_service import account
+from kubernetes_cluster import CUSTOM, Cluster, serving
+from kubernetes_service import Api, serve_cluster
+from kubernetes_support import environment
+
+from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
+from ultracluster.account.wait.kubernetes_api import KubernetesApi, token
+from ultracluster.cli import job_shell_kubernetes as module
+from ultracluster.model import resolve
+
+KNOWN = resolve(environment({"teams": {"research": {"quota": 16}}}))
+KUBECTL = """#!/usr/bin/env bash
+echo "$*" >>"@folder@/said"
+file=$2
+stat -c %a "$file" >>"@folder@/mode"
+cp "$file" "@folder@/kept"
+[[ -z ${KUBECONFIG:-} ]] || echo theirs >>"@folder@/said"
+[[ $3 != port-forward ]] || exec sleep 60
+exit 5
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    (tmp_path / "bin").mkdir()
+    for name, text in (("kubectl", KUBECTL.replace("@folder@", str(tmp_path))), ("aws", "#!/bin/sh\n")):
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("KUBECONFIG", "/somebody/elses")
+    monkeypatch.setattr(module, "EVERY", 0.05)
+    monkeypatch.setattr(module, "at_terminal", lambda: True)
+    with serving(tmp_path, Cluster(*CUSTOM)) as made:
+        made.namespace("default", "research")
+        known = account("us-east-2")
+        serve_cluster(known, as_api(made))
+        monkeypatch.setattr(module, "open_account", lambda *_: known)
+        yield made
+
+
+def as_api(cluster: Cluster) -> Api:
+    api = Api()
+    api.endpoint, api.authority = cluster.endpoint, cluster.authority
+    return api
+
+
+def shell(**more: Any) -> int:
+    asked: dict[str, Any] = {
+        "nodes": 1, "gpus": 1, "time": "1:00:00", "ports": None, "team": "research", "group": None,
+        "image": "example.com/a:1", "profile": None, "dry_run": False, **more,
+    }  # fmt: skip
+    with pytest.raises(typer.Exit) as ended:
+        module.kubernetes_shell(KNOWN, Path("eks-p5en"), **asked)
+    return ended.value.exit_code
+
+
+def start(cluster: Cluster) -> None:
+    """What controllers do, once the job is there."""
+    for _ in range(200):
+        time.sleep(0.05)
+        if found := cluster.names("jobsets", "research"):
+            name = found[0]
+            jobset = cluster.find("jobsets", "research", name)
+            template = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+            own = {"jobset.sigs.k8s.io/jobset-name": name, "name": "shell-pod"}
+            cluster.start_pods(jobset, template, 1, lambda _, own=own: dict(own), phase="Running")
+            return
+
+
+def test_a_terminal_in_a_pod_and_nothing_left(cluster: Cluster, tmp_path: Path, capfd: Any) -> None:
+    controller = threading.Thread(target=start, args=(cluster,))
+    controller.start()
+    assert shell(ports=(8888, 8889)) == 5
+    controller.join()
+
+    said = (tmp_path / "said").read_text().splitlines()
+    (terminal,) = [line for line in said if " exec " in line]
+    (port,) = [line for line in said if " port-forward " in line]
+    assert "exec --stdin --tty shell-pod --container trainer -- /bin/sh -c" in terminal
+    assert port.endswith("port-forward --address 127.0.0.1 pod/shell-pod 8888:8889")
+    assert "theirs" not in said
+    assert set((tmp_path / "mode").read_text().split()) == {"600"}
+    assert not Path(terminal.split()[1]).exists()
+    kept = json.loads((tmp_path / "kept").read_text())
+    assert kept["clusters"][0]["cluster"]["server"] == cluster.endpoint
+    assert "k8s-aws-v1" not in str(kept) and "example" not in str(kept["users"])
+    words = "eks get-token --output json --region us-east-2 --cluster-name eks-p5en"
+    assert kept["users"][0]["user"]["exec"]["args"] == words.split()
+    cluster.collect_garbage()
+    assert cluster.names("jobsets", "research") == []
+    assert "is given back" in capfd.readouterr().err
+
+
+def test_who_gives_up_waiting_leaves_nothing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "pause", interrupt)
+    assert shell() == 130
+    cluster.collect_garbage()
+    assert cluster.names("jobsets", "research") == []
+    assert "waiting" in capfd.readouterr().err
+
+
+def test_a_job_that_fails_opens_no_shell(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    def fail() -> None:
+        (name,) = cluster.names("jobsets", "research")
+        cluster.find("jobsets", "research", name)["status"] = {
+            "conditions": [{"type": "Failed", "status": "True", "message": "no such image"}]
+        }
+
+    monkeypatch.setattr(module, "pause", fail)
+    assert shell() == 1
+    assert "no such image" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"image": None}, "a pod needs an image: --image"),
+        ({"gpus": 99}, "Use at most: --gpus 8"),
+        ({"time": "for ever"}, "has another form than 2:00:00"),
+        ({"team": "nobody"}, "there is no team `nobody`"),
+        ({"nodes": 999}, "999"),
+    ],
+)
+def test_what_is_refused(cluster: Cluster, changes: dict[str, Any], said: str, capfd: Any) -> None:
+    assert shell(**changes) == 2
+    assert said in " ".join(capfd.readouterr().err.split())
+    assert not [one for one in cluster.asked if one.method != "GET"]
+
+
+def test_without_kubectl_nothing_is_submitted(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert shell() == 2
+    assert "kubectl and aws are not on this machine" in " ".join(capfd.readouterr().err.split())
+    assert cluster.asked == []
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_itself_takes_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real one, with a stand-in for `aws eks get-token` that signs as the AWS CLI does."""
+    real = shutil.which("kubectl")
+    assert real
+    known = account("us-east-2")
+    credential = {
+        "kind": "ExecCredential",
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "spec": {},
+        "status": {"token": token(known, "eks-p5en")},
+    }
+    (tmp_path / "aws").write_text(f"#!/bin/sh\ncat <<'E'\n{json.dumps(credential)}\nE\n")
+    (tmp_path / "aws").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{Path(real).parent}:/usr/bin:/bin")
+    with serving(tmp_path, Cluster()) as made:
+        made.namespace("research")
+        made.put("v1", "pods", {"metadata": {"name": "a", "namespace": "research"}, "spec": {}})
+        serve_cluster(known, as_api(made))
+        api = KubernetesApi(known, "eks-p5en")
+        with kubectl.configuration(api, known, "research") as file:
+            done = subprocess.run(
+                [real, "--kubeconfig", str(file), "get", "--raw", "/api/v1/namespaces/research/pods"],
+                env=kubectl.child_environment(), capture_output=True, text=True, timeout=60, check=False,
+            )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["items"][0]["metadata"]["name"] == "a"
+
+
+def test_the_queue_tells_the_first_pod(cluster: Cluster) -> None:
+    known = account("us-east-2")
+    serve_cluster(known, as_api(cluster))
+    cluster.put("batch/v1", "jobs", {"metadata": {"name": "a", "namespace": "research"}, "spec": {}})
+    assert KubernetesQueue(known, KNOWN).first_pod("research/a") is None
