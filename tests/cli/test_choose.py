@@ -231,3 +231,10 @@ def test_a_type_that_nobody_knows_is_a_row(asked: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"--instance-type {asked}: ")
     assert "p5" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_a_wish_names_an_environment_that_has_it() -> None:
+    ended = run("--wish", "io2-volumes")
+    assert ended.exit_code == 0
+    assert "io2-volumes: an environment with it is environments/wishes/io2-volumes.yaml" in ended.stdout
+    assert "docs/wishes/io2-volumes.md says how" in ended.stdout

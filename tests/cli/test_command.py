@@ -139,7 +139,8 @@ def test_a_subject_is_printed_whole_and_what_is_no_rule_is_refused() -> None:
 
 
 def test_rules_are_listed() -> None:
-    lines = run("ultracluster", "rules").stdout.splitlines()
+    heads, *lines = run("ultracluster", "rules").stdout.splitlines()
 
+    assert heads.split()[:2] == ["rule", "severity"]
     assert len(lines) > 60
     assert all(line.split()[1] in ("error", "warning") for line in lines)

@@ -118,7 +118,7 @@ def test_the_contract_costs_other_commands_nothing() -> None:
 NAMES = {
     "as_json": ["--json"],
     "markdown": ["--markdown"],
-    "quiet": ["--quiet"],
+    "quiet": ["--quiet", "-q"],
     "yes": ["--yes", "-y"],
     "dry_run": ["--dry-run"],
     "profile": ["--profile"],

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ultracluster.cli.json_output import JsonOption, write_json
-from ultracluster.cli.report import refuse
+from ultracluster.cli.progress import working
+from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
     from ultracluster.acceptance import Report
+    from ultracluster.acceptance.curves import Gate
 
 app = typer.Typer(
     add_completion=False,
@@ -47,7 +49,8 @@ def judge(
 ) -> None:
     """Judge logs. Exit code 0 = pass, 1 = fail, 3 = not judged, 2 = a file cannot be read."""
     try:
-        report = _judged(_files(logs), instance_type, nodes, efa_interfaces, plugin)
+        with working("reading logs"):
+            report = _judged(_files(logs), instance_type, nodes, efa_interfaces, plugin)
     except OSError as error:
         refuse(f"cannot read {error.filename}: {error.strerror}")
     if as_json:
@@ -102,14 +105,25 @@ def gates() -> None:
     from ultracluster.acceptance import gates as all_gates
     from ultracluster.acceptance.report import size_text
 
-    for gate in all_gates():
-        source = gate.published
-        word = "threshold" if source.kind == "threshold" else "measured"
-        typer.echo(
-            f"{gate.type:18}  {gate.scope:9}  {gate.busbw:>4g} GB/s from {size_text(gate.min_size):>6}"
-            f"{'  (provisional)' if gate.provisional else ''}"
-            f"  {word} {source.busbw:g}: {source.source}, {source.date}"
+    rows = [
+        (
+            gate.type,
+            gate.scope,
+            f"{gate.busbw:g}",
+            size_text(gate.min_size),
+            f"{gate.published.busbw:g}",
+            _source(gate),
         )
+        for gate in all_gates()
+    ]
+    heads = ("type", "over", "least GB/s", "from size", "published GB/s", "source")
+    typer.echo(text_table(heads, rows, numbers=heads[2:5]))
+
+
+def _source(gate: Gate) -> str:
+    said = gate.published
+    kind = "a threshold" if said.kind == "threshold" else "measured"
+    return f"{kind}{' (provisional)' if gate.provisional else ''}: {said.source}, {said.date}"
 
 
 def _judged(

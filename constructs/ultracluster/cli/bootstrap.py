@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ultracluster.cli.terminal import hand_over, is_terminal
+
 if TYPE_CHECKING:
     from ultracluster.account.preflight import Report
 
@@ -21,8 +23,9 @@ def offer(report: Report) -> bool:
     row = next(
         (one for one in report.rows if one.what == "CDK bootstrap" and one.level == "red" and one.do), None
     )
-    if row is None or not sys.stdin.isatty():
+    if row is None or not is_terminal(sys.stdin):
         return False
+    hand_over()
     typer.echo(f"{row.what}: {row.found}", err=True)
     try:
         wanted = typer.confirm(f"Run `{row.do}` now?", err=True)
@@ -40,6 +43,7 @@ def _run(command: str) -> bool:
     from ultracluster.project.cdk_command import cdk_command
     from ultracluster.project.place import ProjectError, find_root
 
+    hand_over()
     words = shlex.split(command)
     try:
         environment = with_node(os.environ)

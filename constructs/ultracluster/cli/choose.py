@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from ultracluster.cli.environments import JsonOption, refuse
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
 from ultracluster.cli.report import Paper
+from ultracluster.cli.terminal import coloured, width
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.figures import Choice, RankRow, ReasonRow
@@ -198,31 +200,42 @@ def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
 
     from ultracluster.plan.choice import comparison
 
-    terminal = sys.stdout.isatty()
-    paper = Paper(None if terminal else 110, colour=terminal)
+    paper = Paper(width(110), colour=coloured())
     console = paper.console
     for place, rank in enumerate(ranks, start=1):
         verdict = "" if rank.possible else " [red](lacks what you ask for)[/red]"
         console.print(f"[bold]{place}. {rank.orchestrator}[/bold]: {rank.title}{verdict}")
         reasons = Table(show_header=False, box=None, pad_edge=False)
         for _ in range(3):
-            reasons.add_column()
+            reasons.add_column(overflow="fold")
         for reason in rank.reasons:
             reasons.add_row(f"   {_MARKS[reason.answer]}", reason.title, escape(reason.words))
         console.print(reasons)
     console.print()
     table = Table(box=None, pad_edge=False)
     rows = comparison()
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for kind in next(iter(rows.values())):
-        table.add_column(kind)
+        table.add_column(kind, overflow="fold")
     for title, row in rows.items():
         table.add_row(title, *(reason.answer for reason in row.values()))
     console.print(table)
     best = ranks[0]
     following = f"Next: ultracluster init --orchestrator {best.orchestrator}{_flags(wanted, asked)}"
-    console.print(f"\n{following if best.possible else 'No orchestrator has all: drop one requirement.'}")
+    end = following if best.possible else "No orchestrator has all: drop one requirement."
+    console.print(f"\n{end}", soft_wrap=True)
+    for line in _examples(wanted):
+        console.print(escape(line), soft_wrap=True)
     return paper.text()
+
+
+def _examples(wanted: Wanted) -> Iterator[str]:
+    """For each wish an environment that has it, and the page that says how it is used."""
+    from ultracluster.catalog.wishes import wishes
+
+    for name in wanted.features:
+        if wish := wishes().get(name):
+            yield f"{name}: an environment with it is {wish.overlay}; {wish.page} says how"
 
 
 def _flags(wanted: Wanted, asked: str) -> str:

@@ -1,53 +1,90 @@
-"""Commands that are loaded when they are asked for, so that no command waits for the others' imports."""
+"""Commands that are loaded when they are asked for, so that no command waits for the others' imports.
+
+And what happens around each of them: the options that all have, progress, pages, and the next step.
+"""
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from ultracluster.cli import progress, terminal
+from ultracluster.cli.habits import HABITS
 from ultracluster.cli.json_output import forget_json, write_error
 from ultracluster.cli.output import seen_output
+from ultracluster.config.plain_text import one_line
+
+BEGIN, CHECK, DEPLOY, RUN, SOFTWARE = (
+    "Begin",
+    "Check and price",
+    "Deploy",
+    "Run and repair",
+    "Software, images and files for other programs",
+)
+"""Panels of `ultracluster --help`, in their order."""
+EVERY = "Every command"
+"""Panel of the options that all have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One command, or group of commands, of the first level."""
+
+    panel: str
+    line: str
+    """What it does, in one line of `ultracluster --help`."""
+    found: str = ""
+    """What it is in its module: a group of commands, or one function. The module of this package is called
+    like the command; another name of a module stands before a dot."""
+
 
 COMMANDS = {
-    "acceptance": "app",
-    "capacity": "app",
-    "choose": "choose",
-    "connect": "connect",
-    "cost": "cost",
-    "deploy": "deploy",
-    "destroy": "deploy.destroy",
-    "diff": "diff",
-    "doctor": "doctor",
-    "explain-placement": "explain_placement.explain_placement",
-    "image": "app",
-    "import": "import_.import_environment",
-    "init": "init",
-    "job": "app",
-    "move": "move",
-    "new": "new",
-    "nodes": "app",
-    "observability": "app",
-    "permissions": "permissions",
-    "plan": "plan",
-    "preflight": "preflight",
-    "prices": "app",
-    "release": "app",
-    "render": "app",
-    "software": "app",
-    "synth": "synth",
-    "teams": "app",
-    "users": "app",
-    "validate": "validate",
-    "wait": "wait",
+    "choose": Row(BEGIN, "Rank the orchestrators for what you need", "choose"),
+    "init": Row(BEGIN, "Draft an environment file", "init"),
+    "new": Row(BEGIN, "Make a repository for your own environments", "new"),
+    "import": Row(BEGIN, "Make an environment of another tool's file", "import_.import_environment"),
+    "move": Row(BEGIN, "Plan a move to another zone, Region or capacity", "move"),
+    "validate": Row(CHECK, "Check environment files: shape and rules", "validate"),
+    "plan": Row(CHECK, "Show what an environment is made of", "plan"),
+    "cost": Row(CHECK, "Estimate what it costs", "cost"),
+    "prices": Row(CHECK, "Ask AWS for a team's own prices", "app"),
+    "diff": Row(CHECK, "Show the blast radius of a change", "diff"),
+    "capacity": Row(CHECK, "Search and buy capacity", "app"),
+    "preflight": Row(CHECK, "Ask the account for everything that a deploy needs", "preflight"),
+    "permissions": Row(CHECK, "Print the IAM actions that the commands need", "permissions"),
+    "rules": Row(CHECK, "List the rules, or explain some in full"),
+    "synth": Row(DEPLOY, "Write the CloudFormation templates", "synth"),
+    "deploy": Row(DEPLOY, "The whole way: preflight, lock, diff, stacks, wait", "deploy"),
+    "wait": Row(DEPLOY, "Wait until every node is ready", "wait"),
+    "destroy": Row(DEPLOY, "Delete the stacks; data is retained", "deploy.destroy"),
+    "connect": Row(RUN, "Open a shell on a node", "connect"),
+    "job": Row(RUN, "Jobs for the scheduler", "app"),
+    "nodes": Row(RUN, "List, reboot, replace or delete nodes", "app"),
+    "doctor": Row(RUN, "Say what is wrong with a deployed environment", "doctor"),
+    "explain-placement": Row(
+        RUN, "Show how many switches a job spans", "explain_placement.explain_placement"
+    ),
+    "acceptance": Row(RUN, "Measure a fabric, and judge it", "app"),
+    "users": Row(RUN, "People's accounts on the nodes", "app"),
+    "teams": Row(RUN, "Teams as accounts of Slurm", "app"),
+    "observability": Row(RUN, "Dashboards, rules, HyperPod's extension", "app"),
+    "release": Row(SOFTWARE, "Software releases: show, check, lock, mirror", "app"),
+    "software": Row(SOFTWARE, "Update or pin the image under HyperPod's nodes", "app"),
+    "image": Row(SOFTWARE, "What images bring; recipes that bake a release in", "app"),
+    "render": Row(SOFTWARE, "Files for other tools, made from an environment", "app"),
+    "schema": Row(SOFTWARE, "JSON Schemas of environment files and of --json"),
 }
-"""What each command is in its module: a group of commands, or one function. The module of this package is
-called like the command; another name of a module stands before a dot."""
+"""In the order of the help. Those without a place in a module are in `main`."""
 
 
 class Commands(TyperGroup):
@@ -55,11 +92,16 @@ class Commands(TyperGroup):
     command line as JSON, too."""
 
     _json = False
+    _listing = False
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.params += common_params()
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
         forget_json()
         self._json = "--json" in (sys.argv[1:] if args is None else args)
-        with seen_output():
+        with terminal.asked(), seen_output(), progress.shown():
             return super().main(args, *rest, **settings)
 
     def make_context(self, *args: Any, **settings: Any) -> Any:
@@ -70,22 +112,71 @@ class Commands(TyperGroup):
         with self._refusals():
             return super().invoke(ctx)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        _check_command(self, ctx, args)
+        return super().resolve_command(ctx, args)
+
     @contextmanager
     def _refusals(self) -> Generator[None]:
+        from ultracluster.cli import usage_errors
+
         try:
             yield
         except typer.TyperException as error:
+            if usage_errors.is_help(error):
+                raise
+            text = usage_errors.worded(error)
+            sys.stdout.flush()
+            typer.echo(text, err=True)
+            if "--help" not in text and (line := usage_errors.usage(error)):
+                terminal.remark(line)
             if self._json:
-                write_error(error.format_message(), code=error.exit_code)
-            raise
+                write_error(text, code=error.exit_code)
+            raise typer.Exit(error.exit_code) from None
+        except typer.Abort:
+            self._refuse("Aborted: no answer came.", 1)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            name = Path(str(error.filename)).name[:60]
+            self._refuse(one_line(f"{name}...: no file can have a name of this length"), 2)
+
+    def _refuse(self, text: str, code: int) -> NoReturn:
+        sys.stdout.flush()
+        typer.echo(text, err=True)
+        if self._json:
+            write_error(text, code=code)
+        raise typer.Exit(code) from None
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted({*super().list_commands(ctx), *COMMANDS})
+        return list(COMMANDS)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        with self._lines_only():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        with self._lines_only():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _lines_only(self) -> Generator[None]:
+        """A list of the commands loads none of them."""
+        self._listing = True
+        try:
+            yield
+        finally:
+            self._listing = False
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return super().get_command(ctx, cmd_name)
-        module, _, name = COMMANDS[cmd_name].rpartition(".")
+        row = COMMANDS.get(cmd_name)
+        if row is None:
+            return None
+        if self._listing:
+            return TyperCommand(cmd_name, help=row.line, rich_help_panel=row.panel)
+        if not row.found:
+            return with_habits(super().get_command(ctx, cmd_name), cmd_name)
+        module, _, name = row.found.rpartition(".")
         found: typer.Typer | Callable[..., None] = getattr(
             import_module(f"ultracluster.cli.{module or cmd_name}"), name
         )
@@ -93,6 +184,72 @@ class Commands(TyperGroup):
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
             alone.command(cmd_name)(found)
             found = alone
+        else:
+            found.info.cls = Group
         command = typer.main.get_command(found)
         command.name = cmd_name
+        return with_habits(command, cmd_name)
+
+
+class Group(TyperGroup):
+    """A group of commands of the second level."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        _check_command(self, ctx, args)
+        return super().resolve_command(ctx, args)
+
+
+def with_habits(command: Any, words: str) -> Any:
+    """A command, and those of a group, with the options that all have and what happens around each.
+
+    Args:
+        words: that call it, as `nodes list`.
+    """
+    if any(one.name == "no_pager" for one in command.params):
         return command
+    command.params += common_params()
+    if not hasattr(command, "list_commands"):
+        command.invoke = partial(_run, words, command.invoke)
+        return command
+    for name, one in command.commands.items():
+        with_habits(one, f"{words} {name}")
+    return command
+
+
+@cache
+def common_params() -> tuple[Any, ...]:
+    """The options that every command takes, before its words or after them."""
+    alone = typer.Typer(add_completion=False)
+    alone.command()(terminal.common_options)
+    found = [one for one in typer.main.get_command(alone).params if one.name in ("quiet", "no_pager")]
+    for one in found:
+        one.rich_help_panel = EVERY  # pyright: ignore[reportAttributeAccessIssue]  # Typer's own has it
+    return tuple(found)
+
+
+def _run(words: str, run: Callable[[Any], Any], context: Any) -> Any:
+    from ultracluster.cli.next_steps import tell
+    from ultracluster.cli.paging import paged
+
+    habit = HABITS.get(words)
+    given = context.params
+    ended: typer.Exit | None = None
+    answer: Any = None
+    with paged(habit is not None and habit.pages and not given.get("as_json")):
+        try:
+            answer = run(context)
+        except typer.Exit as early:
+            ended = early
+    tell(words, given, ended.exit_code if ended else 0)
+    if ended:
+        raise ended
+    return answer
+
+
+def _check_command(group: TyperGroup, context: Any, args: list[str]) -> None:
+    name = args[0]
+    if context.resilient_parsing or name.startswith("-") or name in group.list_commands(context):
+        return
+    from ultracluster.cli.usage_errors import no_command
+
+    context.fail(no_command(context, name, tuple(HABITS)))

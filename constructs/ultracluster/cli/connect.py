@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.terminal import hand_over, remark
 
 if TYPE_CHECKING:
     from ultracluster.config import Environment
@@ -77,7 +77,7 @@ def connect(
     if admin and not session.document:
         refuse(session.note)
     if session.note:
-        typer.echo(session.note, err=True)
+        remark(session.note)
     if as_json:
         write_json(
             "connect",
@@ -91,12 +91,12 @@ def connect(
 
 def _document_of(config: Environment, user: str) -> str:
     """Name of the user's session document."""
+    from ultracluster.account.queue.person import no_such_user
     from ultracluster.model.login import user_document
 
     known = config.users.get(user)
     if known is None:
-        near = difflib.get_close_matches(user, config.users, 1)
-        refuse(f"there is no user `{user}`{f', but {near[0]}' if near else ''}: `ultracluster users list`")
+        refuse(no_such_user(config, user))
     if not known.principals:
         refuse(f"`{user}` has no principals, and so no session document: write them and deploy")
     return user_document(config, user)
@@ -105,6 +105,7 @@ def _document_of(config: Environment, user: str) -> str:
 def _run(command: list[str]) -> None:
     import subprocess
 
+    hand_over()
     try:
         finished = subprocess.run(command, check=False)  # noqa: S603, no shell; the words are AWS's own ids
     except FileNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,8 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.report import working
+from ultracluster.cli.progress import working
+from ultracluster.cli.terminal import coloured, width
 from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
 from ultracluster.plan.cost_summary import document
@@ -27,9 +27,6 @@ from ultracluster.plan.price_file import prices_of, read_prices
 if TYPE_CHECKING:
     from ultracluster.account.live_prices import LivePrices
     from ultracluster.config import Environment
-
-PIPED = 100
-"""Columns where there is no terminal to ask."""
 
 
 def cost(
@@ -77,8 +74,7 @@ def cost(
     elif markdown:
         sys.stdout.write(as_markdown(found))
     else:
-        terminal = sys.stdout.isatty()
-        sys.stdout.write(as_text(found, _width(terminal), colour=terminal))
+        sys.stdout.write(as_text(found, width(), colour=coloured()))
     if strict and not found.complete:
         marked = [line.item.what for line in found.standing if line.mark]
         why = f"{len(marked)} of {len(found.standing)} lack one: {'; '.join(marked)}" if marked else faults[0]
@@ -113,12 +109,3 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
             today=today,
             asking=lambda key: say(f"asking AWS for the price of {key}"),
         )
-
-
-def _width(terminal: bool) -> int:
-    if terminal:
-        from ultracluster.cli.console import Console
-
-        return Console().width
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdigit() and int(columns) else PIPED

@@ -13,6 +13,7 @@ import typer
 from ultracluster.cli.environments import ProfileOption, confirm
 from ultracluster.cli.projects import EnvironmentName, YesOption, assembled, opened
 from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import PART, hand_over, is_terminal, quiet, remark
 from ultracluster.config.plain_text import one_line
 from ultracluster.project.place import Located, ProjectError
 
@@ -78,7 +79,7 @@ def _deploy_stacks(
     cdk = _cdk(here, out, account)
     if not yes:
         cdk("diff", "--security-only")
-        if not sys.stdin.isatty():
+        if not is_terminal(sys.stdin):
             refuse(f"{NOBODY} `ultracluster deploy {environment} --yes` deploys without a question.")
         confirm(f"Deploy {here.environment.name}?", yes=False)
     # the CDK asks nobody when it deploys several stacks at once: it stops instead
@@ -96,7 +97,7 @@ def destroy(environment: EnvironmentName, yes: YesOption = False, profile: Profi
     The CDK's command asks first; without a terminal, pass --yes.
     """
     here = opened(environment)
-    if not yes and not sys.stdin.isatty():
+    if not yes and not is_terminal(sys.stdin):
         refuse(f"{NOBODY} `ultracluster destroy {environment} --yes` deletes without a question.")
     out = here.root / "cdk.out"
     with _alone(here, "destroy", profile):
@@ -155,7 +156,7 @@ def _policies_opened(
     except (AccountError, ChangeError) as error:
         refuse(str(error))
     for note in notes:
-        typer.echo(note, err=True)
+        remark(note)
     for stack, opening in needed.items():
         names = ", ".join(sorted(opening.going))
         typer.echo(f"the policy of {stack} lets go, until the stacks are deployed: {names}", err=True)
@@ -170,11 +171,15 @@ def _policies_opened(
 
 def _part(here: Located, words: Sequence[str], harmless: frozenset[int] = frozenset()) -> None:
     """Run one of our commands; ends with its exit code unless that is 0 or harmless."""
+    import os
     import subprocess
 
-    typer.echo(f"-- ultracluster {' '.join(words)}", err=True)
-    command = [sys.executable, "-m", "ultracluster", *words]
-    status = subprocess.run(command, cwd=here.root, check=False).returncode  # noqa: S603
+    remark(f"-- ultracluster {' '.join(words)}")
+    command = [sys.executable, "-m", "ultracluster", *words, *(["--quiet"] if quiet() else [])]
+    environment = {**os.environ, PART: "1"}
+    hand_over()
+    done = subprocess.run(command, cwd=here.root, env=environment, check=False)  # noqa: S603
+    status = done.returncode
     if status and status not in harmless:
         raise typer.Exit(status)
 
@@ -195,7 +200,8 @@ def _cdk(here: Located, out: Path, account: Sequence[str]) -> Callable[..., None
 
     def run(*words: str) -> None:
         line = [*command, words[0], "--app", str(out), *words[1:], *account]
-        typer.echo(f"-- cdk {' '.join(words)}", err=True)
+        remark(f"-- cdk {' '.join(words)}")
+        hand_over()
         done = subprocess.run(line, cwd=here.root, env=environment, check=False)  # noqa: S603
         if done.returncode:
             raise typer.Exit(done.returncode)

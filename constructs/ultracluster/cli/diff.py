@@ -16,7 +16,8 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.html_file import check_html, write_html
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.report import refuse, working
+from ultracluster.cli.progress import working
+from ultracluster.cli.report import refuse
 from ultracluster.config import InvalidEnvironmentError
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from ultracluster.change import Verdict, worst
 from ultracluster.change.report import Report, end, rows, title
 from ultracluster.cli.report import Paper, folded, markdown, markdown_table
+from ultracluster.cli.terminal import coloured, width
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.change import Diff
@@ -29,8 +29,7 @@ def as_text(report: Report) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    terminal = sys.stdout.isatty()
-    paper = Paper(None if terminal else 140, colour=terminal, markup=False)
+    paper = Paper(width(140), colour=coloured(), markup=False)
     console = paper.console
     console.print(title(report))
     for note in report.comparison.notes:

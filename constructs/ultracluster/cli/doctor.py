@@ -14,7 +14,7 @@ from ultracluster.cli.environments import (
     open_account,
 )
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.report import working
+from ultracluster.cli.progress import working
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:

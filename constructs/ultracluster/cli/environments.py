@@ -10,6 +10,7 @@ import typer
 
 from ultracluster.cli.json_output import JsonOption
 from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import hand_over
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load, render
 from ultracluster.config.loader import Loaded
 from ultracluster.project.place import find_root
@@ -21,6 +22,7 @@ __all__ = [
     "EnvironmentArgument",
     "JsonOption",
     "ProfileOption",
+    "check_new_file",
     "complete_environment",
     "confirm",
     "environment_path",
@@ -113,6 +115,20 @@ def load_accepted(path: Path) -> Environment:
     return loaded.environment
 
 
+def check_new_file(file: Path) -> None:
+    """Before anything is asked: an environment file can be written there, and none is replaced."""
+    try:
+        if file.exists() or file.is_symlink():
+            refuse(f"{file} exists: name another file{'' if file.is_dir() else ', or delete it'}")
+        above = next((one for one in file.absolute().parents if one.exists()), None)
+    except OSError as error:
+        refuse(f"--write {file}: {error.strerror}")
+    if above is not None and not above.is_dir():
+        refuse(f"--write {file}: {above} is no folder")
+    if file.suffix not in {".yaml", ".yml"}:
+        refuse(f"--write {file}: the name of an environment file ends in .yaml")
+
+
 def refuse_file(findings: Sequence[Finding]) -> NoReturn:
     """All findings of a file, and exit code 2."""
     refuse(render(findings), findings)
@@ -122,6 +138,7 @@ def confirm(question: str, yes: bool) -> None:
     """Ask on standard error, unless `yes`; anything but a yes ends with exit code 2."""
     if yes:
         return
+    hand_over()
     try:
         if typer.confirm(question, err=True):
             return

@@ -18,6 +18,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.node_actions import fleet_of
+from ultracluster.cli.progress import working
 from ultracluster.cli.report import text_table
 from ultracluster.config.plain_text import one_line
 
@@ -122,15 +123,17 @@ def _asked(script: str, fleet: _Once, *, here: bool) -> dict[str, str]:
     from ultracluster.account.placement import ask_slurm, read_nodes
 
     if not here:
-        return ask_slurm(fleet.get(), script)
+        with working("asking Slurm on the controller"):
+            return ask_slurm(fleet.get(), script)
     try:
-        done = subprocess.run(  # noqa: S603 - a script of ours
-            ["bash", "-c", script],  # noqa: S607
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
-        )
+        with working("asking Slurm here"):
+            done = subprocess.run(  # noqa: S603 - a script of ours
+                ["bash", "-c", script],  # noqa: S607
+                capture_output=True,
+                text=True,
+                timeout=90,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ValueError(f"Slurm cannot be asked here: {error}") from None
     if done.returncode:
@@ -199,7 +202,11 @@ def _lines(
     ]
     if rows:
         lines.append(
-            text_table(("layer", "spans", "least", "nodes by switch", "nodes by switch at best"), rows)
+            text_table(
+                ("layer", "spans", "least", "nodes by switch", "nodes by switch at best"),
+                rows,
+                numbers=("spans", "least"),
+            )
         )
     worse = [layer for layer in judged.layers if layer.excess > 0]
     if judged.unknown:

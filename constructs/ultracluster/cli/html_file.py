@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import remark
 
 
 def check_html(file: Path) -> None:
@@ -22,6 +21,7 @@ def write_html(file: Path, page: str) -> None:
         part.write_text(page, encoding="utf-8")
         part.replace(file)
     except OSError as error:
-        part.unlink(missing_ok=True)
         refuse(f"--html {file}: it cannot be written: {error.strerror}")
-    typer.echo(f"written to {file}: open it in a browser", err=True)
+    finally:
+        part.unlink(missing_ok=True)
+    remark(f"written to {file}: open it in a browser")

@@ -36,6 +36,9 @@ def list_images(
     if as_json:
         write_json("images", {"images": [_row(one) for one in found]})
         return
+    if not found:
+        typer.echo("no images")
+        return
     rows = [
         (
             one.id,
@@ -46,7 +49,9 @@ def list_images(
         for one in found
     ]
     typer.echo(
-        text_table(("image", "date", "kernel", "NVIDIA driver", "Neuron driver", "EFA", "Slurm", ""), rows)
+        text_table(
+            ("image", "date", "kernel", "NVIDIA driver", "Neuron driver", "EFA", "Slurm", "known of it"), rows
+        )
     )
     typer.echo(
         "\n-: it has none; ?: unknown; ~: not confirmed by its maker. `ultracluster image show <image>`"

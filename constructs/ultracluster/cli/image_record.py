@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import remark
 
 HOW = """\
 Let a node that runs the image print what it brings, then make the record of it:
@@ -69,6 +70,6 @@ def record(
     sys.stdout.write(image_record.text(made))
     unknown = [field for field, cell in made["values"].items() if cell is None]
     known = len(made["values"]) - len(unknown)
-    typer.echo(f"{known} values; unknown: {', '.join(unknown) or 'none'}", err=True)
+    remark(f"{known} values; unknown: {', '.join(unknown) or 'none'}")
     if said.installed:
         typer.echo(f"not only the image: Ultracluster has installed {said.installed} on this node", err=True)

@@ -11,24 +11,42 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultracluster.cli.draft_words import schema_line
-from ultracluster.cli.environments import JsonOption, refuse
+from ultracluster.cli.environments import JsonOption, ProfileOption, refuse
 from ultracluster.cli.json_output import finding_row, write_json
+from ultracluster.cli.terminal import remark, width
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.imports import Import
-    from ultracluster.project.imports.outcome import Imported
+    from ultracluster.project.imports.outcome import Drafted, Imported
+    from ultracluster.project.imports.surroundings import Asked
 
-_HEADINGS = {"left out": "Left out", "changed": "Changed", "assumed": "Assumed: the file does not say it"}
+_HEADINGS = {"left out": "Left out", "changed": "Changed", "assumed": "Assumed: it is not said there"}
 
 
 def import_environment(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="FILE...", help="What to import; two files where one needs the other.", show_default=False
+            metavar="[FILE...]",
+            help="What to import: a file, several where one needs the others, or a folder.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster", help="A running cluster, by its name, instead of files.", show_default=False
+        ),
+    ] = "",
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            help="Whose that is: hyperpod, parallelcluster, pcs or eks; all are asked by default.",
+            show_default=False,
+        ),
+    ] = None,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -45,7 +63,12 @@ def import_environment(
         ),
     ] = "",
     region: Annotated[
-        str, typer.Option("--region", help="Region, where the file does not say it.", show_default=False)
+        str,
+        typer.Option(
+            "--region",
+            help="Region, where the file does not say it; of a cluster that of the profile by default.",
+            show_default=False,
+        ),
     ] = "",
     zone_id: Annotated[
         str,
@@ -53,41 +76,94 @@ def import_environment(
             "--zone-id", help="Zone of its capacity and file systems, as use2-az1.", show_default=False
         ),
     ] = "",
+    profile: ProfileOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an environment of another tool's file, with a list of what did not carry over.
+    """Make an environment of another tool's file or cluster, with a list of what did not carry over.
 
     Takes a configuration of AWS ParallelCluster 3, HyperPod's create-cluster JSON (with its older
-    provisioning_parameters.json as a second file), and a ClusterConfig of eksctl. Asks AWS nothing. What it
-    writes passes `ultracluster validate`. The list says of each thing why, and what to do; it is in the head
-    of the file, too. Exit code 2: a file cannot be read or carried over, or the new file is there already;
-    nothing is written then.
+    provisioning_parameters.json, or the folder of its lifecycle scripts), template and parameters of the
+    HyperPod console's stack, and a ClusterConfig of eksctl: AWS is asked nothing then.
+    Or a running cluster of HyperPod, ParallelCluster, PCS or EKS: its API is asked, nothing in the account is
+    changed, and network and file systems are named as they are. What it writes passes `ultracluster
+    validate`. The list says of each thing why, and what to do; it is in the head of the file, too. Exit code
+    2: something cannot be read or carried over, or the new file is there already; nothing is written then.
     """
     from ultracluster.project.imports.ledger import ImportRefusedError
-    from ultracluster.project.imports.outcome import Asked, finished
-    from ultracluster.project.imports.reading import drafted, read
+    from ultracluster.project.imports.outcome import finished
+    from ultracluster.project.imports.reading import everything
+    from ultracluster.project.imports.surroundings import Asked
 
-    if to is not None and to.exists() and not force:
-        refuse(f"{to} exists: pass --force to replace it")
+    given = files or []
+    if to is not None:
+        _check_place(to, given, force)
+    if not given and not cluster:
+        refuse("Nothing to import: name a FILE, or a running cluster with --cluster NAME")
+    if not cluster and (kind or profile):
+        refuse("--kind and --profile are about a running cluster: pass --cluster NAME with them")
     asked = Asked(name=name or (to.stem if to else ""), region=region, zone_id=zone_id)
     try:
-        draft = drafted([read(one) for one in files], asked)
-        found = finished(draft, ", ".join(one.name for one in files), to)
+        draft = _running(cluster, asked, kind, profile, given) if cluster else everything(given, asked)
+        found = finished(draft, cluster or ", ".join(one.name for one in given), to)
     except ImportRefusedError as error:
         refuse(f"Nothing was written:\n{error}")
+    if zone_id:
+        _check_zone(zone_id, found)
     text = schema_line(to) + found.text
     if to is not None:
         _write(text, to, force)
     if as_json:
-        write_json("import", _document(found, [str(one) for one in files], to, text))
+        write_json("import", _document(found, [cluster] if cluster else list(map(str, given)), to, text))
         return
     if to is None:
         sys.stdout.write(text)
         return
     sys.stdout.write(_told(found))
     place = shlex.quote(str(to))
-    typer.echo(f"{to} is written. Next: ultracluster validate {place}, ultracluster plan {place}", err=True)
+    remark(f"{to} is written. Next: ultracluster validate {place}, ultracluster plan {place}")
+
+
+def _check_place(to: Path, given: list[Path], force: bool) -> None:
+    """Refuse a new file that would be in the way of something."""
+    if to.is_dir():
+        refuse(f"{to} is a folder: name a file in it, as {to / 'train.yaml'}")
+    if any(one.exists() and to.exists() and one.samefile(to) for one in given):
+        refuse(f"{to} is what is imported, and would be lost: name another file")
+    if to.exists() and not force:
+        refuse(f"{to} exists: pass --force to replace it")
+
+
+def _check_zone(zone_id: str, found: Imported) -> None:
+    """Refuse a zone that was asked for and cannot be kept: another one is not what was meant."""
+    from ultracluster.project.imports.outcome import sentence
+
+    kept = found.environment.network.zone_id
+    if kept != zone_id:
+        why = next((row.why for row in found.rows if row.where == "network.zone_id"), "")
+        told = sentence(why) if why else f"The cluster is in {kept}."
+        refuse(f"Nothing was written:\n--zone-id {zone_id}: {told} instead: --zone-id {kept}, or none")
+
+
+def _running(cluster: str, asked: Asked, kind: str | None, profile: str | None, files: list[Path]) -> Drafted:
+    """A running cluster, asked of its account; a file beside it says what its groups are."""
+    from ultracluster.account.aws import Account, AccountError
+    from ultracluster.account.running.imported import imported
+    from ultracluster.project.imports.hyperpod import is_parameters
+    from ultracluster.project.imports.reading import plain_name, read
+    from ultracluster.project.imports.surroundings import Asked
+
+    if len(files) > 1:
+        refuse("--cluster takes at most one FILE beside it: HyperPod's provisioning_parameters.json")
+    given = read(files[0]) if files else None
+    if given and not is_parameters(given.data):
+        refuse(f"{one_line(given.file)} is no provisioning_parameters.json: leave it away, or --cluster")
+    named = Asked(name=plain_name(asked.name) if asked.name else "", zone_id=asked.zone_id)
+    try:
+        account = Account(region=asked.region or None, profile=profile)
+        return imported(account, cluster, named, kind, given.data if given else None)
+    except AccountError as error:
+        refuse(str(error))
 
 
 def _told(found: Imported) -> str:
@@ -108,7 +184,7 @@ def _told(found: Imported) -> str:
             f"- {', '.join(map(one_line, places))}",
             *wrap(
                 words,
-                110,
+                min(width(110), 110),
                 initial_indent="  ",
                 subsequent_indent="  ",
                 break_long_words=False,

@@ -25,6 +25,7 @@ from ultracluster.cli.draft_options import (
 from ultracluster.cli.draft_words import commands_for, refusal, schema_line
 from ultracluster.cli.environments import refuse
 from ultracluster.cli.questions import can_ask
+from ultracluster.cli.terminal import remark
 
 
 def init(
@@ -83,7 +84,7 @@ def init(
         sys.stdout.write(text)
     else:
         _write(text, output, force)
-        typer.echo(f"{output} is written", err=True)
+        remark(f"{output} is written")
     if found.findings:
         typer.echo(render(found.findings), err=True)
 

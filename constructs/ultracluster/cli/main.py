@@ -11,7 +11,7 @@ import typer
 from ultracluster.cli.commands import Commands
 from ultracluster.cli.documents import DOCUMENTS, schema_file, schema_id
 from ultracluster.cli.json_output import JsonOption, write_json
-from ultracluster.cli.report import refuse
+from ultracluster.cli.report import refuse, text_table
 from ultracluster.version import __version__
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ def rules(
     elif codes:
         typer.echo("\n\n".join(as_text(rule) for rule in chosen))
     else:
-        for rule in chosen:
-            typer.echo(f"{rule.id}  {rule.severity:7}  {rule.title}")
+        rows = [(rule.id, rule.severity, rule.title) for rule in chosen]
+        typer.echo(text_table(("rule", "severity", "what it keeps"), rows))
 
 
 def _rules_called(codes: list[str]) -> list[Rule]:

@@ -24,6 +24,7 @@ from ultracluster.cli.draft_options import (
     ZoneOption,
 )
 from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
     from ultracluster.plan.draft import Wishes
@@ -72,14 +73,14 @@ def new(
     except ProjectError as error:
         refuse(str(error))
     place = shlex.quote(str(folder))
-    typer.echo(f"{folder} is made: its README.md says what is what. Next:", err=True)
+    remark(f"{folder} is made: its README.md says what is what. Next:")
     for command in (
         f"cd {place}",
         "ultracluster synth dev",
         "pytest --update-snapshots",
         "git init && git add .",
     ):
-        typer.echo(f"  {command}", err=True)
+        remark(f"  {command}")
 
 
 def _drafted(wishes: Wishes, folder: Path, anyway: bool) -> str:

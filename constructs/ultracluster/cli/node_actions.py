@@ -11,7 +11,9 @@ import typer
 
 from ultracluster.cli.environments import confirm, load_environment, open_account, refuse
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.report import bars, text_table
+from ultracluster.cli.progress import bars, working
+from ultracluster.cli.report import text_table
+from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ def fleet_of(config: Environment, profile: str | None) -> Fleet:
 
     account = open_account(config, profile)
     try:
-        return Fleet(account, resolve(config))
+        with working("asking AWS for the nodes"):
+            return Fleet(account, resolve(config))
     except AccountError as error:
         refuse(str(error))
 
@@ -72,7 +75,8 @@ def act(
     if not nodes:
         finish(outcomes, choice.as_json)
     _within(nodes, fleet.nodes, choice.at_most)
-    running = jobs.jobs_on(fleet, nodes)
+    with working("asking which jobs run there"):
+        running = jobs.jobs_on(fleet, nodes)
     if choice.dry_run:
         tell_jobs(running)
         finish(outcomes + [one for one in judged if one.result == "would"], choice.as_json, running=running)
@@ -83,10 +87,11 @@ def act(
     tell_jobs(running)
     listed = ", ".join(node.name for node in nodes[:5]) + (f" and {len(nodes) - 5} more" if nodes[5:] else "")
     _ask(f"{_VERBS[action]} {_many(len(nodes), 'node')} ({listed})", running, choice)
-    done = fleet.act(action, nodes, checks)
+    with working(f"asking AWS to {action.replace('-', ' ')} {_many(len(nodes), 'node')}"):
+        done = fleet.act(action, nodes, checks)
     outcomes += done
     accepted = {one.node for one in done if one.result == "accepted"}
-    late = False
+    late = 0
     if choice.wait and accepted:
         groups = {node.group for node in nodes if node.name in accepted}
         leaving = accepted if action != "reboot" else set[str]()
@@ -97,10 +102,11 @@ def act(
             before = {group: count for group, count in counts(fleet.nodes).items() if group in groups}
             late = wait_for_instances(fleet, before, leaving, choice.timeout)
     for line in fleet.after(action, [node for node in nodes if node.name in accepted]) if accepted else []:
-        typer.echo(one_line(line), err=True)
+        remark(one_line(line))
     finish(outcomes, choice.as_json, late, running)
 
 
+INTERRUPTED = 130
 AT_MOST = 10
 """Nodes that one call takes without being told of more."""
 SHARE = 0.1
@@ -159,8 +165,8 @@ _VERBS = {
 }
 
 
-def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> bool:
-    """Whether HyperPod is not done in time, or a node has failed on the way."""
+def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> int:
+    """0, or 3 where HyperPod is not done in time or a node has failed on the way; 130 if interrupted."""
     from ultracluster.account.nodes import hyperpod_wait
 
     assert fleet.cluster
@@ -173,8 +179,8 @@ def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, t
     )  # fmt: skip
 
 
-def wait_for_instances(fleet: Fleet, before: Mapping[str, int], leaving: set[str], timeout: int) -> bool:
-    """Whether the new instances of a replacement do not run in time."""
+def wait_for_instances(fleet: Fleet, before: Mapping[str, int], leaving: set[str], timeout: int) -> int:
+    """0, or 3 where the new instances of a replacement do not run in time; 130 if interrupted."""
     from ultracluster.account.nodes import ec2_wait
 
     return _wait(
@@ -184,8 +190,8 @@ def wait_for_instances(fleet: Fleet, before: Mapping[str, int], leaving: set[str
     )
 
 
-def _wait(begin: Callable[[Callable[[Seen], None]], Seen]) -> bool:
-    """Follow a wait with a bar; whether it is not done in time, or a node has failed on the way."""
+def _wait(begin: Callable[[Callable[[Seen], None]], Seen]) -> int:
+    """Follow a wait with a bar: 0, 3 where it is not done in time or a node failed, 130 if interrupted."""
     from ultracluster.account.aws import AccountError
 
     try:
@@ -199,23 +205,28 @@ def _wait(begin: Callable[[Callable[[Seen], None]], Seen]) -> bool:
             seen = begin(follow)
     except AccountError as error:
         typer.echo(f"Stopped waiting, the request is still running in AWS: {error}", err=True)
-        return True
+        return 3
     except KeyboardInterrupt:
         typer.echo("Stopped waiting; the request is still running in AWS.", err=True)
-        return True
+        return INTERRUPTED
     for line in seen.busy:
         typer.echo(one_line(f"still under way: {line}"), err=True)
     for node in seen.failed:
         typer.echo(f"{node} has failed, and HyperPod does not retry by itself: replace it again", err=True)
-    return bool(seen.busy or seen.failed)
+    return 3 if seen.busy or seen.failed else 0
 
 
 def finish(
-    outcomes: Sequence[Outcome], as_json: bool, late: bool = False, running: Running | None = None
+    outcomes: Sequence[Outcome], as_json: bool, late: int = 0, running: Running | None = None
 ) -> NoReturn:
-    """Print what came of it, and end with the exit code that says so."""
+    """Print what came of it, and end with the exit code that says so.
+
+    Args:
+        late: how a wait has ended: 0, 3 or 130.
+    """
     report(outcomes, as_json, running)
-    raise typer.Exit(1 if any(one.bad for one in outcomes) else 3 if late else 0)
+    bad = any(one.bad for one in outcomes)
+    raise typer.Exit(late if late == INTERRUPTED or not bad else 1)
 
 
 def report(outcomes: Sequence[Outcome], as_json: bool, running: Running | None = None) -> None:
@@ -236,7 +247,7 @@ def report(outcomes: Sequence[Outcome], as_json: bool, running: Running | None =
         return
     if outcomes:
         rows = [(one.node, one.group, one.result, one.why) for one in outcomes]
-        typer.echo(text_table(("node", "group", "result", ""), rows))
+        typer.echo(text_table(("node", "group", "result", "why"), rows))
 
 
 def answer_lines(value: Any, indent: int = 0) -> list[str]:

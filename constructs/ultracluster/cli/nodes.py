@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,7 +26,11 @@ from ultracluster.cli.node_actions import (
     wait_for,
 )
 from ultracluster.cli.report import text_table
+from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
+
+if TYPE_CHECKING:
+    from ultracluster.config import Environment
 
 app = typer.Typer(
     add_completion=False,
@@ -93,7 +97,7 @@ def list_(
         for node in nodes
     ]
     if rows:
-        typer.echo(text_table(("group", "node", "status", "type", "host", "image", ""), rows))
+        typer.echo(text_table(("group", "node", "status", "type", "host", "image", "message"), rows))
     if fleet.cluster:
         for one in fleet.cluster.groups:
             if one.current != one.target:
@@ -243,7 +247,10 @@ def health_check(
         refuse("choose at least one check")
     if bool(nodes) == bool(group):
         refuse("name nodes, or groups with --group")
-    fleet = open_fleet(environment, profile)
+    config = load_environment(environment)
+    if reason := _unchecked(config):
+        refuse(reason)
+    fleet = fleet_of(config, profile)
     names = list(nodes or ())
     for one in group or ():
         members = [node.name for node in fleet.nodes if node.group == one]
@@ -255,6 +262,15 @@ def health_check(
     most = max(1, len(names)) if group and at_most is None else at_most
     choice = Choice(yes, despite_jobs, most, dry_run, wait=False, as_json=as_json)
     act(fleet, "health-check", names, choice, checks)
+
+
+def _unchecked(config: Environment) -> str:
+    """Why no service checks these nodes on demand, which the file says; empty where one does."""
+    from ultracluster.account.nodes.ec2 import elsewhere
+    from ultracluster.model import resolve
+
+    cluster = resolve(config)
+    return "" if cluster.traits.hyperpod else elsewhere(cluster, "health-check")
 
 
 @app.command()
@@ -294,17 +310,13 @@ def add(
         finish([refused], as_json)
     target = known.target + more if known else more
     question = f"Add {more} node{'s' * (more != 1)} to {group}, {target} in all?"
-    typer.echo(f"The next deploy goes by the file again: set `count: {target}` of {group} there.", err=True)
+    remark(f"The next deploy goes by the file again: set `count: {target}` of {group} there.")
     if dry_run:
         finish([Outcome(f"{more} more", "would", f"target {target}", group)], as_json)
     confirm(question, yes)
     outcomes = hyperpod_requests.add(fleet.account, fleet.cluster, group, more)
-    late = (
-        wait
-        and any(one.result == "accepted" for one in outcomes)
-        and wait_for(fleet, {group}, set(), 30, timeout)
-    )
-    finish(outcomes, as_json, late)
+    accepted = any(one.result == "accepted" for one in outcomes)
+    finish(outcomes, as_json, wait_for(fleet, {group}, set(), 30, timeout) if wait and accepted else 0)
 
 
 @app.command()
@@ -336,5 +348,5 @@ def restore(
         finish([judged], as_json)
     confirm(f"Bring {group} back, {judged.why}?", yes)
     outcome = hyperpod_restore.restore(fleet.account, fleet.cluster, group, groups[group])
-    late = wait and outcome.result == "accepted" and wait_for(fleet, {group}, set(), 30, timeout)
-    finish([outcome], as_json, late)
+    accepted = outcome.result == "accepted"
+    finish([outcome], as_json, wait_for(fleet, {group}, set(), 30, timeout) if wait and accepted else 0)

@@ -18,6 +18,8 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.progress import working
+from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
     from ultracluster.account.observability_apply import Plan, Row
@@ -57,7 +59,8 @@ def apply(
     cluster = _watched(environment)
     account = open_account(cluster.environment, profile)
     try:
-        made = plan(account, cluster, overwrite=overwrite, runbooks=runbooks)
+        with working("asking AWS and Grafana"):
+            made = plan(account, cluster, overwrite=overwrite, runbooks=runbooks)
     except AccountError as error:
         refuse(str(error))
     rows: Sequence[Row] = made.rows
@@ -66,9 +69,8 @@ def apply(
     wanted = made.changes or any(one.state == "under way" for one in rows)
     if wanted and not dry_run:
         confirm(f"Apply it to {cluster.name}?", yes)
-        rows = perform(
-            account, made, environment=cluster.name, report=lambda line: typer.echo(line, err=True)
-        )
+        with working("filling Grafana"):
+            rows = perform(account, made, environment=cluster.name, report=remark)
     notes = [*made.notes, *_closing(rows, dry_run=dry_run, wanted=wanted)]
     if as_json:
         write_json("observability", _document(cluster, made, rows, notes, applied=wanted and not dry_run))

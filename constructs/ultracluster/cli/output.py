@@ -12,8 +12,11 @@ import re
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
+from ultracluster.cli import terminal
+from ultracluster.cli.progress import LINE
 from ultracluster.config.plain_text import visible
 
 _COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\[)", re.MULTILINE)
@@ -34,6 +37,8 @@ class SeenStream:
 
     def write(self, text: str) -> int:
         """Write, and say how many characters of `text` that were: all."""
+        if self.stream.isatty():
+            LINE.clear()
         self.stream.write(text if isinstance(text, Drawn) else seen(text))
         return len(text)
 
@@ -57,20 +62,21 @@ def spoken(text: str) -> str:
 
 
 def draw(text: str) -> None:
-    """Print lines of ours with colours, which only a terminal gets; what is from outside was made visible."""
-    shown = spoken(text if sys.stdout.isatty() else _COLOUR.sub("", text))
+    """Print lines of ours with colours where they are wanted; what is from outside was made visible."""
+    shown = spoken(text if terminal.coloured() else _COLOUR.sub("", text))
     sys.stdout.write(Drawn(shown + "\n"))
     sys.stdout.flush()
 
 
 @contextmanager
 def seen_output() -> Generator[None]:
-    """For one command."""
+    """For one command; a stream that was closed before takes everything and shows nothing."""
     before = sys.stdout, sys.stderr
-    streams = tuple(one if one is None else SeenStream(one) for one in before)
-    sys.stdout, sys.stderr = cast("Any", streams)
-    try:
-        yield
-    finally:
-        if (sys.stdout, sys.stderr) == streams:
-            sys.stdout, sys.stderr = before
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        streams = tuple(SeenStream(nowhere if one is None else one) for one in before)
+        sys.stdout, sys.stderr = cast("Any", streams)
+        try:
+            yield
+        finally:
+            if (sys.stdout, sys.stderr) == streams:
+                sys.stdout, sys.stderr = before

@@ -18,6 +18,7 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
     from ultracluster.account.environment_policy import Deployed
@@ -92,7 +93,7 @@ def permissions(
     else:
         typer.echo(limited_text(rights) if rights else as_text(document, groups))
     for note in rights.notes if rights else ():
-        typer.echo(f"note: {note}", err=True)
+        remark(f"note: {note}")
 
 
 def _check_user(environment: Environment | None, groups: list[str], user: str) -> None:

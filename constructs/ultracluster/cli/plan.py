@@ -17,6 +17,8 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.html_file import check_html, write_html
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.progress import working
+from ultracluster.cli.terminal import coloured, remark
 from ultracluster.config import InvalidEnvironmentError
 
 if TYPE_CHECKING:  # each renderer is imported when it is asked for
@@ -88,10 +90,11 @@ def plan(
         from ultracluster.plan.picture import PictureError, save_picture
 
         try:
-            save_picture(found, picture)
+            with working("drawing"):
+                save_picture(found, picture)
         except PictureError as error:
             refuse(f"--picture {picture}: {error}")
-        typer.echo(f"drawn into {picture}", err=True)
+        remark(f"drawn into {picture}")
     if html is not None:
         from ultracluster.cli.plan_text import merged_facts
         from ultracluster.plan.page.plan_page import plan_page
@@ -111,7 +114,7 @@ def plan(
     else:
         from ultracluster.cli.plan_text import as_text
 
-        sys.stdout.write(as_text(found, terminal=sys.stdout.isatty()))
+        sys.stdout.write(as_text(found, terminal=sys.stdout.isatty(), colour=coloured()))
 
 
 def _day(text: str | None) -> dt.date | None:

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ultracluster.cli.report import Paper
+from ultracluster.cli.terminal import width
 from ultracluster.plan.environment_plan import (
     GroupPlan,
     ModelPlan,
@@ -27,12 +28,13 @@ WIDTH = 80
 """Columns where the output is not a terminal."""
 
 
-def as_text(plan: Plan, *, terminal: bool) -> str:
-    """The plan as two tables; in colours for a terminal."""
-    # elsewhere rows of the node groups are never cut, however long the names
-    paper = Paper(None if terminal else 1000, colour=terminal)
+def as_text(plan: Plan, *, terminal: bool, colour: bool = False) -> str:
+    """The plan as two tables, as wide as a terminal."""
+    # rows of the node groups are never cut, however long the names and narrow the terminal
+    paper = Paper(1000, colour=colour)
+    wide = width() if terminal else WIDTH
     console = paper.console
-    console.print(f"[bold]{plan.name}[/bold]: {heading(plan)}", width=None if terminal else WIDTH)
+    console.print(f"[bold]{plan.name}[/bold]: {heading(plan)}", width=wide)
     groups = Table(box=None, pad_edge=False)
     for number, title in enumerate(("group", "nodes", "accelerators", "memory", "EFA")):
         groups.add_column(title, no_wrap=True, justify="left" if number < 2 else "right")
@@ -48,7 +50,7 @@ def as_text(plan: Plan, *, terminal: bool) -> str:
     told.add_column(overflow="fold")
     for name, value in facts(plan):
         told.add_row(name, escape(value))
-    console.print(told, width=None if terminal else WIDTH)
+    console.print(told, width=wide)
     return paper.text()
 
 

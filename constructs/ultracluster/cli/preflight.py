@@ -18,7 +18,8 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.output import draw
-from ultracluster.cli.report import LateBar, markdown_table
+from ultracluster.cli.progress import LateBar
+from ultracluster.cli.report import markdown_table
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:

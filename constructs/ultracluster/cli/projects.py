@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ultracluster.cli.environments import ProfileOption, complete_environment
-from ultracluster.cli.report import refuse, working
+from ultracluster.cli.progress import working
+from ultracluster.cli.report import refuse
 from ultracluster.config import InvalidEnvironmentError, render
 from ultracluster.project.place import Located, ProjectError, located
 

@@ -11,12 +11,14 @@ from typing import Any, TypeVar, cast
 
 import typer
 
+from ultracluster.cli.terminal import hand_over, is_terminal
+
 Word = TypeVar("Word", bound=str)
 
 
 def can_ask() -> bool:
     """Whether a person can answer."""
-    return sys.stdin.isatty()
+    return is_terminal(sys.stdin)
 
 
 def ask(question: str, default: Any, *, kind: Callable[[str], Any] = str) -> Any:
@@ -25,6 +27,7 @@ def ask(question: str, default: Any, *, kind: Callable[[str], Any] = str) -> Any
     Raises:
         typer.Abort: the input ends.
     """
+    hand_over()
     while True:
         typer.echo(f"{question}{'' if default is None else f' [{default}]'}: ", nl=False, err=True)
         line = sys.stdin.readline()

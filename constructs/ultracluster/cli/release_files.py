@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultracluster.cli.environments import complete_environment
-from ultracluster.cli.report import bars, refuse
+from ultracluster.cli.progress import bars
+from ultracluster.cli.report import refuse
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -11,6 +11,7 @@ import typer
 from ultracluster.cli.environments import ProfileOption, environment_path, load_environment, open_account
 from ultracluster.cli.release_files import CacheOption, ForOption, download_bars
 from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ def lock(
     for result in told:
         typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
     if not told:
-        typer.echo("no file and no key is open: nothing to record", err=True)
+        remark("no file and no key is open: nothing to record")
     if any(result.state in ("failed", "changed") for result in results):
         raise typer.Exit(1)
 

@@ -16,6 +16,7 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.teams import slurm_accounts, task_governance, team_namespaces
+from ultracluster.cli.terminal import remark
 from ultracluster.config import Environment
 
 if TYPE_CHECKING:
@@ -137,4 +138,4 @@ def _explain(config: Environment, file: str, version: str) -> None:
         "Change it later with:",
         f"  {update_command(config, file)}",
     ):
-        typer.echo(line, err=True)
+        remark(line)

@@ -1,4 +1,4 @@
-"""What all commands say things with: a refusal, tables, Markdown, and progress on standard error.
+"""What all commands say things with: a refusal, tables, Markdown.
 
 Light: commands that read no environment use it, too, and rich is imported where something is drawn with it.
 """
@@ -7,27 +7,36 @@ from __future__ import annotations
 
 import re
 import sys
-import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from ultracluster.cli.json_output import write_refusal
 from ultracluster.cli.output import Drawn
+from ultracluster.cli.progress import LateBar, bars, working
 from ultracluster.config.plain_text import one_line, visible
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from ultracluster.cli.console import Console
     from ultracluster.config.findings import Finding
 
+__all__ = [
+    "LateBar",
+    "Paper",
+    "bars",
+    "cell",
+    "folded",
+    "markdown",
+    "markdown_row",
+    "markdown_table",
+    "refuse",
+    "text_table",
+    "working",
+]
+
 _MENTION = re.compile(r"(?<![\w.])@(?=[A-Za-z0-9])")
-LATE = 2.0
-"""Seconds after which a bar of something short is worth showing."""
 
 
 def refuse(why: str, findings: Sequence[Finding] = (), *, code: int = 2) -> NoReturn:
@@ -42,13 +51,18 @@ def refuse(why: str, findings: Sequence[Finding] = (), *, code: int = 2) -> NoRe
     raise typer.Exit(code) from None
 
 
-def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as they need to be; the last one runs on, so nothing is cut."""
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Collection[str] = ()) -> str:
+    """Columns as wide as they need to be; the last one runs on, so nothing is cut.
+
+    Args:
+        numbers: heads of columns that end at the right.
+    """
     lines = [heads, *([one_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(heads) - 1)]
+    kinds = [str.rjust if head in numbers else str.ljust for head in heads[:-1]]
     return "\n".join(
         "  ".join(
-            [*(cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)), line[-1]]
+            [*(fit(one, width) for fit, one, width in zip(kinds, line[:-1], widths, strict=True)), line[-1]]
         ).rstrip()
         for line in lines
     )
@@ -103,69 +117,3 @@ class Paper:
     def text(self) -> Drawn:
         """What is on the page, without blanks at the ends of lines."""
         return Drawn("\n".join(line.rstrip() for line in self._target.getvalue().splitlines()) + "\n")
-
-
-@contextmanager
-def working(text: str) -> Generator[Callable[[str], None]]:
-    """A spinner on standard error that says what is done now; silent where that is no terminal.
-
-    Yields what changes its text.
-    """
-    from ultracluster.cli.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    from rich.markup import escape
-
-    with console.status(text) as status:
-        yield lambda text: status.update(escape(text))
-
-
-def bars(*columns: Any, before: str = "{task.description}") -> Progress:
-    """Bars on standard error with more columns behind; silent where that is no terminal."""
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    from ultracluster.cli.console import Console
-
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn(before, markup=False),
-        BarColumn(),
-        *columns,
-        console=console,
-        disable=not console.is_terminal,
-    )
-
-
-class LateBar:
-    """A progress bar on standard error for what takes longer than two seconds.
-
-    Call it with what is done and how much there is.
-    """
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._begun = time.monotonic()
-        self._bar: tuple[Progress, TaskID] | None = None
-
-    def __enter__(self) -> LateBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar[0].stop()
-
-    def __call__(self, done: int, of: int) -> None:
-        if self._bar is None:
-            if time.monotonic() - self._begun < LATE:
-                return
-            from rich.progress import Progress
-
-            from ultracluster.cli.console import Console
-
-            progress = Progress(console=Console(stderr=True), transient=True)
-            self._bar = (progress, progress.add_task(self._what))
-            progress.start()
-        self._bar[0].update(self._bar[1], completed=done, total=of)

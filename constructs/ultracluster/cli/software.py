@@ -16,7 +16,8 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.report import working
+from ultracluster.cli.progress import working
+from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 from ultracluster.model import resolve
 
@@ -112,8 +113,8 @@ def update(
         names = [one.node for one in judged if one.result == "would"]
         if dry_run or not names:
             finish(judged)
-        typer.echo(software_update.BACKUP, err=True)
-        typer.echo("Deploy changed lifecycle scripts first: they run again on every node.", err=True)
+        remark(software_update.BACKUP)
+        remark("Deploy changed lifecycle scripts first: they run again on every node.")
         for one in judged:
             typer.echo(one_line(f"  {one.group}: {one.result}: {one.why}"), err=True)
         confirm(f"Update {', '.join(names)}, one after the other?", yes)
@@ -123,7 +124,10 @@ def update(
     except AccountError as error:
         refuse(str(error))
     except KeyboardInterrupt:
-        refuse("Stopped waiting; the update of the current group is still running in AWS, no other starts.")
+        refuse(
+            "Stopped waiting; the update of the current group is still running in AWS, no other starts.",
+            code=130,
+        )
     finish([one for one in judged if one.result != "would"] + outcomes)
 
 

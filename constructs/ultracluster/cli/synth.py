@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ultracluster.cli.projects import EnvironmentName, assembled, opened
+from ultracluster.cli.terminal import quiet, remark
 
 
 def synth(
@@ -17,9 +18,8 @@ def synth(
         Path | None,
         typer.Option("-o", "--output", help="Folder; the project's cdk.out by default.", show_default=False),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Do not print the plan.")] = False,
 ) -> None:
-    """Write the CloudFormation templates of an environment, then print its plan.
+    """Write the CloudFormation templates of an environment, then print its plan, except with --quiet.
 
     Needs a project (a checkout, or what `ultracluster new` makes) and Node.js, which `pip install
     'ultracluster[cli]'` brings; no AWS credentials, no network, no CDK command. `cdk deploy --app FOLDER`
@@ -30,6 +30,6 @@ def synth(
     here = opened(environment)
     out = output or here.root / "cdk.out"
     assembled(here, out)
-    typer.echo(f"the templates of {here.environment.name} are in {shlex.quote(str(out))}", err=True)
-    if not quiet:
+    remark(f"the templates of {here.environment.name} are in {shlex.quote(str(out))}")
+    if not quiet():
         plan(here.file)

@@ -16,6 +16,8 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.report import text_table
+from ultracluster.cli.terminal import remark
 from ultracluster.config.pcs import Pcs
 from ultracluster.model import Cluster, resolve
 from ultracluster.model.people import People, people
@@ -44,12 +46,14 @@ def list_users(environment: EnvironmentArgument, as_json: JsonOption = False) ->
         rows = [_row(known, one.name, _user(one.name, cluster)) for one in known.accounts]
         _write(cluster, rows)
         return
-    for one in known.accounts:
-        groups = f" groups {', '.join(one.groups)}" if one.groups else ""
-        team = f" team {one.team}" if one.team else ""
-        typer.echo(f"{one.name}  {one.uid}:{one.gid}  {one.home}{groups}{team}")
     if not known.accounts:
         typer.echo("no users")
+        return
+    table = [
+        (one.name, str(one.uid), str(one.gid), str(one.home), one.team or "-", ", ".join(one.groups) or "-")
+        for one in known.accounts
+    ]
+    typer.echo(text_table(("user", "uid", "gid", "home", "team", "groups"), table, numbers=("uid", "gid")))
 
 
 @app.command()
@@ -152,7 +156,7 @@ def token(
         )
         return
     typer.echo(text)
-    typer.echo(f"Authorization: Bearer <token>, to {found.url} from within the VPC", err=True)
+    remark(f"Authorization: Bearer <token>, to {found.url} from within the VPC")
 
 
 def _cluster(environment: Any) -> Cluster:

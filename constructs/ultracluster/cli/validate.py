@@ -13,8 +13,11 @@ import typer
 from ultracluster.cli.environments import complete_environment, environment_path, load_file
 from ultracluster.cli.json_output import JsonOption, finding_row, write_json
 from ultracluster.cli.output import Drawn
+from ultracluster.cli.progress import LateBar
 from ultracluster.cli.report import refuse
+from ultracluster.cli.terminal import quiet
 from ultracluster.config import Finding, InvalidEnvironmentError, render
+from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.checks import ValidatedFile
@@ -54,18 +57,25 @@ def validate(
             autocompletion=complete_environment,
         ),
     ],
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     form: Annotated[
         Format,
         typer.Option("--format", help="`github`: annotations of a workflow. `sarif`: SARIF 2.1.0."),
     ] = "text",
     as_json: JsonOption = False,
 ) -> None:
-    """Check environment files: shape and rules. Exit code 2 if one cannot be deployed."""
+    """Check environment files: shape and rules. Exit code 2 if one cannot be deployed.
+
+    With --quiet only errors are printed.
+    """
     if as_json and form not in ("text", "json"):
         refuse(f"--json and --format {form} exclude each other")
-    found = [_validated(path) for path in dict.fromkeys(_files(environments))]
-    if quiet:
+    files = list(dict.fromkeys(_files(environments)))
+    found: list[Validated] = []
+    with LateBar("checking") as bar:
+        for path in files:
+            bar(len(found), len(files))
+            found.append(_validated(path))
+    if quiet():
         found = [
             Validated(one.environment, tuple(finding for finding in one.findings if finding.blocks))
             for one in found
@@ -84,12 +94,12 @@ def validate(
             for line in annotation_lines(_each_once(found)):
                 sys.stdout.write(Drawn(f"{line}\n"))
             sys.stdout.flush()
-            _tell(found, quiet, err=True)
+            _tell(found, err=True)
         case "text":
             for one in found:
                 if one.findings:
                     typer.echo(render(one.findings), err=True)
-            _tell(found, quiet, err=wrong)
+            _tell(found, err=wrong)
     if wrong:
         raise typer.Exit(2)
 
@@ -121,16 +131,16 @@ def _each_once(found: list[Validated]) -> list[Finding]:
     return list(alike.values())
 
 
-def _tell(found: list[Validated], quiet: bool, *, err: bool) -> None:
+def _tell(found: list[Validated], *, err: bool) -> None:
     """A line for each environment."""
-    for one in found if not quiet else ():
+    for one in found if not quiet() else ():
         counts = [
             f"{one.errors} error{'s' * (one.errors != 1)}",
             f"{one.warnings} warning{'s' * (one.warnings != 1)}",
         ]
         if one.acknowledged:
             counts.append(f"{one.acknowledged} acknowledged")
-        typer.echo(f"{one.environment}: {', '.join(counts)}", err=err)
+        typer.echo(one_line(f"{one.environment}: {', '.join(counts)}"), err=err)
 
 
 def _row(one: Validated) -> ValidatedFile:

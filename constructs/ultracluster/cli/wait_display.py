@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-import typer
-
+from ultracluster.cli.progress import bars
+from ultracluster.cli.terminal import remark, shows_progress
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -24,15 +23,12 @@ class Display:
         self._shown: dict[str, tuple[int, int, str]] = {}
 
     def __enter__(self) -> Display:
-        if sys.stderr.isatty():
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        if shows_progress():
+            from rich.progress import TextColumn, TimeElapsedColumn
 
-            from ultracluster.cli.console import Console
-
-            self._progress = Progress(
-                TextColumn("{task.fields[group]}"), BarColumn(),
+            self._progress = bars(
                 TextColumn("{task.completed:.0f}/{task.total:.0f}"), TimeElapsedColumn(),
-                TextColumn("{task.description}", markup=False), console=Console(stderr=True),
+                TextColumn("{task.description}", markup=False), before="{task.fields[group]}",
             )  # fmt: skip
             self._progress.start()
         return self
@@ -42,12 +38,12 @@ class Display:
             self._progress.stop()
 
     def say(self, line: str) -> None:
-        """One line for a person."""
+        """One line for a person who looks on."""
         line = one_line(line)
         if self._progress:
             self._progress.console.print(line, markup=False, highlight=False)
         else:
-            typer.echo(line, err=True)
+            remark(line)
 
     def show(self, look: Look) -> None:
         """A look."""

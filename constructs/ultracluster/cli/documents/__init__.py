@@ -42,6 +42,11 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "image": Document(1, ("image show",), "What an image brings", "cli.documents.software:ImageDocument"),
     "images": Document(1, ("image list",), "Known machine images", "cli.documents.software:ImageList"),
+    "job": Document(1, ("job submit",), "A job that was submitted", "cli.documents.jobs:JobDocument"),
+    "job-plan": Document(
+        1, ("job submit",), "What `job submit --dry-run` would send", "cli.documents.jobs:JobPlan"
+    ),
+    "jobs": Document(1, ("job list",), "Jobs of a scheduler", "cli.documents.jobs:JobList"),
     "move": Document(1, ("move",), "A plan of a move", "cli.documents.moves:MovePlan"),
     "import": Document(
         1, ("import",), "An environment made of another tool's file", "cli.documents.imports:Import"

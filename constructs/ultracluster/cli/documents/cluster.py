@@ -327,10 +327,60 @@ class SearchFailure(Wished):
     why: str
 
 
+class EverywhereOffer(OfferRow, total=False):
+    """What AWS offers, with what a search of every Region says of it."""
+
+    region: str
+    wanted: int
+    """Instances that were wanted."""
+    times: int
+    """So many such offers hold them."""
+    accelerators: int
+    """Of one offer."""
+    fee_in_all: float
+    """Of `times` offers."""
+    per_accelerator_hour: float | None
+    short: bool
+    """It has fewer instances, or ends earlier, than what was asked for."""
+    needs: list[str]
+    """What it would need besides."""
+
+
+class HeldCapacity(Wished):
+    """Capacity that the account holds, and of which some is unused."""
+
+    region: str
+    id: str
+    """Of the reservation or block; ARN of the plan."""
+    zones: list[str]
+    unused: int
+    start: str | None
+    """Null: it has begun."""
+    end: str | None
+    """Null: it has no end."""
+    short: bool
+    needs: list[str]
+
+
+class UnaskedRegion(TypedDict):
+    """What could not be asked."""
+
+    region: str
+    what: str
+    """`capacity-block`, `training-plan`, `reservation` or a part of these; empty: nothing of the Region."""
+    why: str
+
+
 class CapacitySearch(TypedDict):
-    offers: list[OfferRow]
-    """The cheapest instance-hour first."""
+    offers: list[EverywhereOffer]
+    """The cheapest first: by the instance-hour in one Region, by the sum in all of them."""
     failures: list[SearchFailure]
+    held: list[HeldCapacity]
+    """What the account holds already; empty without `--everywhere`."""
+    regions: list[str]
+    """That answered; empty without `--everywhere`."""
+    unasked: list[UnaskedRegion]
+    """Empty without `--everywhere`."""
 
 
 class Purchase(TypedDict):
