@@ -138,6 +138,43 @@ def test_cards_hold_their_text_and_keep_apart(case: str) -> None:
         assert all(card.holds(label.box) for card in touched), label
 
 
+def test_arrows_between_lustre_and_s3_point_to_where_the_data_goes() -> None:
+    """prod imports one folder and exports another."""
+    root = ElementTree.XML(drawn("prod")[0])
+    ways = [one for one in root.iter(f"{SVG}polyline") if " 902," in one.attrib["points"]]
+    ends = [way.attrib["points"].split()[-1].split(",")[0] for way in ways]
+    cards = {box.x for box in drawn("prod")[1].shapes}
+
+    imported, exported = planned("prod").repositories
+    assert imported.import_events
+    assert not imported.export_events
+    assert exported.export_events
+    assert not exported.import_events
+    assert all("marker-start" not in way.attrib and "marker-end" in way.attrib for way in ways)
+    assert float(ends[0]) < 902  # Lustre is on the left
+    assert float(ends[1]) in cards  # S3's own card
+
+
+def test_cost_and_first_boot_of_small_groups_are_not_cut() -> None:
+    texts = [label.text for label in drawn("parallelcluster-p5")[1].labels]
+
+    assert any("nothing to install" in text for text in texts)
+    assert not [text for text in texts if "USD" in text and "…" in text]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_colour_has_one_for_the_dark(case: str) -> None:
+    """But for those of symbols, which have a ground of their own."""
+    root = ElementTree.XML(drawn(case)[0])
+    style = root.findtext(f"{SVG}style") or ""
+    shapes = root.iterfind(f"{SVG}g//*")
+    used = {(name, one.attrib[name]) for one in shapes for name in ("fill", "stroke") if name in one.attrib}
+
+    assert style.startswith("@media screen and (prefers-color-scheme:dark){")
+    missing = [one for one in used if one[1] != "none" and '[{}="{}"]'.format(*one) not in style]
+    assert missing == []
+
+
 def test_the_same_plan_is_the_same_picture(snapshot: SnapshotAssertion) -> None:
     svg = draw(planned("dev"), icons=lambda name: f"icon:{name}")[0]
 
@@ -277,8 +314,12 @@ def test_without_awss_icons_our_own_symbols_are_drawn(
 
     assert result.exit_code == 0, result.stderr
     drawing = (tmp_path / "dev.svg").read_text(encoding="utf-8")
-    assert symbol("lustre") in drawing
-    assert "data:image/png" not in drawing
+    root = ElementTree.XML(drawing)
+    lustre = root.find(f"{SVG}defs/{SVG}g[@id='lustre']")
+    assert lustre is not None
+    wanted = ElementTree.XML(symbol("lustre"))
+    assert [one.attrib for one in lustre.iter()][1:] == [one.attrib for one in wanted.iter()][1:]
+    assert "data:" not in drawing
 
 
 def test_awss_icons_that_moved_are_not_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ultracluster.plan.environment_plan import GroupPlan, Plan
-from ultracluster.plan.picture_canvas import DIM, Box, Canvas, card_height, shorten, wrap
+from ultracluster.plan.picture_canvas import DIM, Box, Canvas, card_height, shorten, text_width, wrap
 from ultracluster.plan.picture_icons import PictureError, icon
 from ultracluster.plan.picture_words import (
     compute_lines,
@@ -49,7 +49,7 @@ def draw(plan: Plan, *, icons: Callable[[str], str] = icon) -> tuple[str, Canvas
     """The picture of a plan as SVG, and the page that it was drawn on.
 
     Args:
-        icons: the `data:` URI of a symbol by name.
+        icons: a symbol by its name, as a `data:` URI or an element of SVG.
     """
     canvas = Canvas(WIDTH, icons=icons)
     page = _Page(canvas, plan)
@@ -91,7 +91,8 @@ class _Page:
         plan, canvas = self.plan, self.canvas
         canvas.text(20, 34, plan.name, size=20, bold=True)
         kept = "protected" if plan.protect else "not protected"
-        size = f"{plan.orchestrator}, {plan.accelerators:,} accelerators, {plan.cost.short}"
+        cost = plan.cost.short + " (estimate)" * (plan.cost.per_month is not None)
+        size = f"{plan.orchestrator}, {plan.accelerators:,} accelerators, {cost}"
         canvas.text(20, 56, shorten(size, 880, 13), color=DIM)
         canvas.text(20, 75, f"software release {plan.software}, {kept}", color=DIM)
         frames: list[tuple[Box, str, str, str, bool]] = []
@@ -157,16 +158,19 @@ class _Page:
         for start in range(0, len(groups), 2):
             row = groups[start : start + 2]
             width = (764 - _GAP * (len(row) - 1)) / len(row)
-            for place, group in enumerate(row):
-                lines = [
+            cards = [
+                [
                     shorten(group.name, width - 76, 14, bold=True),
                     f"{group.role}: {group.nodes}",
                     f"{machine(group)}, {group.capacity}",
-                    shorten(cost_and_boot(self.plan, group), width - 76, 12),
+                    *_lines(cost_and_boot(self.plan, group), width - 76),
                 ]
-                box = Box(74 + place * (width + _GAP), y, width, card_height(lines))
-                self.canvas.card(box, "node", lines)
-            y += card_height([""] * 4) + _GAP
+                for group in row
+            ]
+            height = max(map(card_height, cards))
+            for place, lines in enumerate(cards):
+                self.canvas.card(Box(74 + place * (width + _GAP), y, width, height), "node", lines)
+            y += height + _GAP
         return y
 
     def _compute(self, y: float, frames: list[tuple[Box, str, str, str, bool]]) -> float:
@@ -280,11 +284,20 @@ class _Page:
             self.canvas.card(box, "s3", lines)
             middle = box.y + box.height / 2
             bus = 902.0
-            self.canvas.line(
-                [(_SIDE, middle), (bus, middle), (bus, target), (lustre.right, target)], DIM, ends="both"
-            )
+            way = [(_SIDE, middle), (bus, middle), (bus, target), (lustre.right, target)]
+            # an arrow points to where the data goes
+            if not repository.import_events and repository.export_events:
+                way.reverse()
+            both = bool(repository.import_events) == bool(repository.export_events)
+            self.canvas.line(way, DIM, ends="both" if both else "end")
             y = box.bottom + _GAP
         self.side = y
+
+
+def _lines(text: str, room: float) -> list[str]:
+    """On one line, or on a line for each part where that does not fit."""
+    parts = [text] if text_width(text, 12) <= room else text.split("; ")
+    return [shorten(part, room, 12) for part in parts]
 
 
 __all__ = ["WIDTH", "PictureError", "draw", "png", "save_picture"]

@@ -13,6 +13,22 @@ FONT = "Arial, Helvetica, 'DejaVu Sans', sans-serif"
 INK = "#1b2430"
 DIM = "#56616e"
 
+_CLASS = "ultracluster"
+_DARK: dict[str, dict[str, str]] = {
+    "fill": {
+        "#ffffff": "#161e26", INK: "#e7edf3", DIM: "#a3b1be",
+        "#f1fafa": "#10242a", "#fffaf4": "#261e17", "#f6f9ee": "#1a2114",
+        "#00807f": "#4cc9c6", "#7a3ee0": "#bd9df7", "#106fa6": "#6cbcf0", "#b04f00": "#f0a060",
+        "#567309": "#b3d35c",
+    },
+    "stroke": {
+        DIM: "#8594a2", "#c9d1da": "#35424f",
+        "#00807f": "#2f9c99", "#7a3ee0": "#8f65dc", "#106fa6": "#3f8dc0", "#b04f00": "#c27638",
+        "#567309": "#86a335",
+    },
+}  # fmt: skip
+"""What colours of a picture become for a reader who has asked for dark pages; symbols keep theirs."""
+
 # Advance widths in em of DejaVu Sans, the widest of those fonts, rounded up.
 _NARROW, _SLIM, _WIDE = frozenset("iljI.,:;|!'"), frozenset('ft()[]/ -r"\\'), frozenset("mwMW@%")
 
@@ -66,7 +82,7 @@ class Canvas:
 
         Args:
             width: in pixels.
-            icons: the `data:` URI of a symbol by name.
+            icons: a symbol by its name, as a `data:` URI or an element of SVG.
         """
         self.width = width
         self.labels: list[Label] = []
@@ -143,17 +159,13 @@ class Canvas:
     def svg(self, height: float, title: str) -> str:
         """The page as SVG; the same for the same calls."""
         size = {"width": str(self.width), "height": _n(height), "viewBox": f"0 0 {self.width} {_n(height)}"}
-        root = ElementTree.Element(
-            "svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img", **size}
-        )
+        names = {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img"}
+        root = ElementTree.Element("svg", names | {"class": _CLASS} | size)
         ElementTree.SubElement(root, "title").text = visible(title)
+        ElementTree.SubElement(root, "style").text = _style()
         definitions = ElementTree.SubElement(root, "defs")
         for name in self._used:
-            ElementTree.SubElement(
-                definitions,
-                "image",
-                {"id": name, "width": str(ICON), "height": str(ICON), "href": self._icons(name)},
-            )
+            definitions.append(_definition(name, self._icons(name)))
         arrow = ElementTree.SubElement(
             definitions,
             "marker",
@@ -195,6 +207,25 @@ ICON = 44
 """Width and height of an icon in pixels."""
 LINE = 18
 """Height of a line of a card in pixels."""
+
+
+def _style() -> str:
+    """The dark colours: of this drawing alone, also within a page, and never on paper."""
+    rules = "".join(
+        f'.{_CLASS} [{attribute}="{light}"]{{{attribute}:{dark}}}'
+        for attribute, colors in _DARK.items()
+        for light, dark in colors.items()
+    )
+    return f"@media screen and (prefers-color-scheme:dark){{{rules}}}"
+
+
+def _definition(name: str, drawn: str) -> ElementTree.Element:
+    """A symbol that the page uses by its name."""
+    if drawn.startswith("<"):
+        element = ElementTree.fromstring(drawn)  # noqa: S314  # our own
+        element.set("id", name)
+        return element
+    return ElementTree.Element("image", {"id": name, "width": str(ICON), "height": str(ICON), "href": drawn})
 
 
 def card_height(lines: list[str]) -> float:

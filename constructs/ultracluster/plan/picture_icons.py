@@ -37,7 +37,7 @@ class PictureError(Exception):
 
 
 def icon(name: str) -> str:
-    """One icon as a `data:` URI: AWS's where it is installed, else our own symbol."""
+    """One icon: AWS's as a `data:` URI where it is installed, else our own symbol as an element of SVG."""
     found = find_spec("diagrams")
     folder = Path(found.origin).parents[1] / "resources" / "aws" if found and found.origin else None
     file = folder / ICONS[name] if folder else None

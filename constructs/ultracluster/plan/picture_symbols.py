@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 _COMPUTE, _STORAGE, _NETWORK, _SERVICE, _DATABASE = "#b85300", "#3f7d17", "#6b3fd6", "#0b7285", "#2f5bd0"
 
 _CHIP = (
@@ -94,12 +92,10 @@ SYMBOLS = {
 
 
 def symbol(name: str) -> str:
-    """One symbol as a `data:` URI of SVG."""
+    """One symbol as an element of SVG, 44 pixels wide and high."""
     color, lines = SYMBOLS[name]
-    svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="44" height="44" viewBox="0 0 44 44">'
-        f'<rect width="44" height="44" rx="9" fill="{color}"/>'
+    return (
+        f'<g><rect width="44" height="44" rx="9" fill="{color}"/>'
         '<g transform="translate(8.6 8.6) scale(1.117)" fill="none" stroke="#ffffff" stroke-width="1.6" '
-        f'stroke-linecap="round" stroke-linejoin="round">{lines}</g></svg>'
+        f'stroke-linecap="round" stroke-linejoin="round">{lines}</g></g>'
     )
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
