@@ -62,7 +62,14 @@ def test_no_file_names_a_package_registry() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.lock", "requirements-dev.lock", "requirements-node.lock", "package-lock.json"]
+    "name",
+    [
+        "requirements.lock",
+        "requirements-dev.lock",
+        "requirements-docs.lock",
+        "requirements-node.lock",
+        "package-lock.json",
+    ],
 )
 def test_lock_files_hold_hashes_and_no_urls(name: str) -> None:
     text = (ROOT / name).read_text()

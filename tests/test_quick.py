@@ -18,6 +18,7 @@ FILES = {
     "constructs/ultracluster/rules/__init__.py": "from ultracluster import facts\n",
     "constructs/ultracluster/facts.py": "import subprocess\n\ndef later():\n    import aws_cdk\n",
     "constructs/ultracluster/cluster.py": "from aws_cdk import (\n    Stack,  # one\n)\n",
+    "stacks/nodes.py": "import aws_cdk\n",
     "tests/conftest.py": (
         "def made():\n    return helper()\n\ndef helper():\n    from aws_cdk import App\n\n"
         "def plain():\n    import json\n"
@@ -41,6 +42,7 @@ FILES = {
         ("def test(server): ...\n", True),
         ("import subprocess\n", True),
         ("from moto import mock_aws\n", True),
+        ("from ultracluster.stacks.nodes import Nodes\n", True),
     ],
 )
 def test_what_a_file_imports_tells_whether_it_is_left_out(text: str, slow: bool, tmp_path: Path) -> None:
