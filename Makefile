@@ -19,14 +19,14 @@ FILE := environments/$(ENV).yaml
 CDK_LOWEST = $(shell sed -n 's/.*"aws-cdk-lib>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick lint format bench facts lock wheel audit generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick lint format bench facts lock wheel site audit generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(VENV)/.run node_modules/.stamp ## what synth and deploy need (other targets call it)
-setup-dev: $(VENV)/.dev $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp node_modules/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp ## what tests and lint need (other targets call it)
+setup-dev: $(VENV)/.dev $(VENV)/.docs $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp node_modules/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp ## what tests and lint need (other targets call it)
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found: install one, or name it: make PYTHON=/path/to/python3"; exit 2; }
@@ -43,6 +43,11 @@ $(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/.created
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
 	@echo "installing development packages (hash-pinned) ..."
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.docs: requirements-docs.lock $(VENV)/.run
+	@echo "installing what builds the documentation site (hash-pinned) ..."
+	@$(PIP) install --require-hashes -r requirements-docs.lock
 	@touch $@
 
 # ParallelCluster's schema and validators judge what we render, in an environment of their own: the package
@@ -162,6 +167,10 @@ wheel: setup-dev ## what a release is, in dist/: the wheel, its SBOM (CycloneDX)
 	@python tools/sbom.py dist
 	@cd dist && sha256sum -- * > SHA256SUMS && cat SHA256SUMS
 
+# Every warning is an error; nothing in it is loaded from elsewhere, and it needs no server.
+site: $(VENV)/.docs node_modules/.stamp ## the documentation as a site, in site/: open site/index.html
+	@python -m tools.docs_site
+
 audit: setup-dev ## known weaknesses of what the locks name (asks public databases: needs the internet)
 	@status=0; for lock in requirements*.lock; do echo "$$lock"; \
 	  pip-audit --require-hashes --disable-pip --progress-spinner off --requirement $$lock $(AUDIT_FLAGS) || status=1; done; \
@@ -179,6 +188,10 @@ generate: setup-dev ## JSON Schemas and reference pages from the code
 	@python tools/constructs_page.py > docs/constructs-reference.md.new && mv docs/constructs-reference.md.new docs/constructs-reference.md
 	@python -m tools.boards
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md
+	@python tools/troubleshooting_page.py > docs/troubleshooting.md.new && mv docs/troubleshooting.md.new docs/troubleshooting.md
+	@python -m tools.pictures docs/pictures
+	@python tools/commands_page.py > docs/commands-reference.md.new && mv docs/commands-reference.md.new docs/commands-reference.md
+	@python tools/environment_page.py > docs/environment-reference.md.new && mv docs/environment-reference.md.new docs/environment-reference.md
 	@python tools/faults_page.py > docs/faults.md.new && mv docs/faults.md.new docs/faults.md
 
 bench: setup-dev ## performance as ratios beside their budgets
@@ -193,6 +206,7 @@ lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions
 	@$(UV_COMPILE) --group dev --extra cli --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --extra mirror pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
+	@$(UV_COMPILE) -c requirements-dev.lock --group docs -o requirements-docs.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
 	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock
 	@$(UV_COMPILE) tests/support/judges/requirements.in -o requirements-judges.lock
@@ -202,4 +216,4 @@ lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions
 	@python -c 'import json, pathlib; file = pathlib.Path("package-lock.json"); lock = json.loads(file.read_text()); [one.pop("funding", None) for one in lock["packages"].values()]; file.write_text(json.dumps(lock, indent=2) + "\n")' # addresses of authors
 
 clean: ## everything that make made
-	@rm -rf $(VENV) $(PARALLELCLUSTER) $(JUDGES) node_modules $(EVALUATOR)/node_modules $(GRAFANA)/node_modules cdk.out dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PARALLELCLUSTER) $(JUDGES) node_modules $(EVALUATOR)/node_modules $(GRAFANA)/node_modules cdk.out dist build site .pytest_cache .ruff_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,9 +23,16 @@ os.environ["PATH"] = os.pathsep.join([*_TOOLS, os.environ.get("PATH", os.defpath
 # Container images often set it. Every worker and every command that a test runs would compile all our code.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# pytest-xdist sets it for its workers, and then tables would be narrower there than in one process.
+os.environ.pop("COLUMNS", None)
+# What a script starts in the background ignores it, and so would every command that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _CODE_BLOCKS = Sybil(
-    parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"], excludes=["lifecycle_scripts/*"]
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["*.md"],
+    excludes=["lifecycle_scripts/*", "docs/tutorials/*"],  # tests/tutorials runs those
 ).pytest()
 
 

@@ -78,6 +78,7 @@ class WorkloadStack(PartStack):
                     hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
                     metrics=addon_destination(cluster, observability.metrics if observability else None),
                     issuer_url=issuer_url_of(plane),
+                    vpc=network.vpc(self) if settings.inference else None,
                 )
                 give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
                 if settings.checkpoint_tier:

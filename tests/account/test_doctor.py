@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Event
-from typing import Any
+from typing import Any, get_args
 
 import boto3
 import pytest
@@ -21,7 +21,7 @@ from ultracluster.account import aws
 from ultracluster.account.aws import Account
 from ultracluster.account.doctor import Fact, examine
 from ultracluster.account.doctor.examination import Inquiry
-from ultracluster.account.doctor.known_failures import diagnose, known_failures
+from ultracluster.account.doctor.known_failures import Stage, diagnose, known_failures
 from ultracluster.cli import doctor as command
 from ultracluster.config import Environment, load
 from ultracluster.model import resolve
@@ -277,57 +277,22 @@ def test_classic_provisioning_has_no_events() -> None:
     assert found.healthy and "only continuous provisioning" in str(found.sources)
 
 
-SAMPLES = {
-    "efa-health-check": "EFA health check failed for instance",
-    "insufficient-capacity": "We currently do not have sufficient p5.48xlarge capacity in the zone",
-    "placement-group-reservation": "The placement group cannot be used with the capacity reservation",
-    "quota-cluster-usage": "The account-level service limit 'ml.p5.48xlarge for cluster usage' is 0",
-    "lifecycle-generic": "Lifecycle scripts did not run successfully",
-    "no-lifecycle-log": "there is no lifecycle log for it",
-    "addresses": "InsufficientFreeAddressesInSubnet",
-    "eni-limit": "NetworkInterfaceLimitExceeded",
-    "apt-lock": "E: Could not get lock /var/lib/dpkg/lock-frontend",
-    "home-shared": "usermod: directory /fsx/ubuntu exists",
-    "download": "curl: (6) Could not resolve host: github.com",
-    "docker-limit": "toomanyrequests: You have reached your pull rate limit",
-    "disk-full": "write /var/lib/docker: No space left on device",
-    "toolkit-version": "nvidia-container-toolkit depends on version 1.17",
-    "driver-package": "E: Unable to locate package libnvidia-compute-580",
-    "driver-dead": "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', GPU has fallen off the bus.",
-    "cluster-id-mismatch": "fatal: CLUSTER ID MISMATCH.",
-    "sacctmgr": "sacctmgr: error: slurm_persist_conn_open_without_init: failed",
-    "topology-missing": "sbatch: error: the requested topology configuration is not available",
-    "topology-empty": "fatal: could not parse topology file",
-    "partition-drift": "Configuration drift detected.",
-    "slurm-api-ami": "Update required to use SlurmConfig in InstanceGroups",
-    "provisioning-file": "cannot include both a SLURM Orchestrator Config and a provisioning_parameters.json",
-    "bucket-access": "fatal error: (403) when calling the HeadObject operation on s3: Forbidden",
-    "fsx-988": "mount.lustre: mount failed: Input/output error",
-    "fsx-efa": "not authorized to perform: fsx:DescribeFileSystems",
-    "pam-adopt": "Access denied by pam_slurm_adopt: you have no active jobs on this node",
-    "ssm-document": "Document with name SSM-SessionManagerRunShellAsUbuntu does not exist",
-    "ssm-target": "TargetNotConnected: sagemaker-cluster:x is not connected",
-    "system-pods-pending": "coredns-5d78c 0/1 Pending",
-    "too-many-pods": "0/2 nodes are available: 2 Too many pods",
-    "agent-image": "health-monitoring-agent-x 0/1 ImagePullBackOff",
-    "efa-plugin": "aws-efa-k8s-device-plugin-x 0/1 CrashLoopBackOff",
-    "nccl-tcp": "NCCL INFO NET/Socket : Using [0]eth0",
-    "prolog-hung": "error: Prolog hung on node",
-    "health-drained": "update_node: node n1 reason set to: ultracluster:xid:79",
-    "health-share": "gpu_count:missing: 2 nodes are out of work by us already, 2 may be: ALERT only",
-    "health-dry-run": "DRY RUN, would do: drain=...: efa: drain (2 of 32 interfaces)",
-    "pcluster-protected": "cluster has been set to protected mode",
-    "pcluster-bootstrap": "HeadNodeWaitCondition2026: Failed to receive 1 resource signal(s)",
-    "endpoint-missing": "Could not connect to the endpoint URL: https://ec2.us-west-2.amazonaws.com/",
-    "plan-expired": "training plan is Expired: not active",
-    "service-linked-role": "cannot create AWSServiceRoleForAmazonSageMakerHyperPod",
-    "leftover-eni": "resource sg-1 has a dependent object (DependencyViolation)",
-}  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("insufficient-capacity", "We currently do not have sufficient p5.48xlarge capacity in the zone"),
+        ("quota-cluster-usage", "The account-level service limit 'ml.p5.48xlarge for cluster usage' is 0"),
+    ],
+)
+def test_rows_know_texts_with_a_type(name: str, text: str) -> None:
+    assert name in [one.failure.id for one in diagnose([text])]
 
 
 @pytest.mark.parametrize("row", known_failures(), ids=lambda row: row.id)
 def test_each_row_knows_its_text_and_its_source(row: Any) -> None:
-    assert row.id in [one.failure.id for one in diagnose([SAMPLES[row.id]])]
+    assert row.id in [one.failure.id for one in diagnose([row.seen])]
+    assert row.when in get_args(Stage)
+    assert (DEV.parents[1] / "docs" / row.page.partition("#")[0]).is_file()
     assert row.weight in (1, 2, 3) and row.cause and row.do and row.sources
     thread = r"[\w.-]+/[\w.-]+(#| PR #)\d+|AWS documentation, .+|NVIDIA, .+|this package, docs/[a-z-]+\.md"
     assert all(re.fullmatch(thread, source) for source in row.sources)

@@ -100,11 +100,41 @@ def test_reading_is_limited_to_the_region(name: str) -> None:
         "iam:SimulatePrincipalPolicy",
         "pricing:GetProducts",
     }
+    market = {  # `capacity search --everywhere`: what is on offer, and what of it the account holds
+        "ec2:DescribeAvailabilityZones",
+        "ec2:DescribeCapacityBlockOfferings",
+        "ec2:DescribeCapacityReservations",
+        "ec2:DescribeRegions",
+        "sagemaker:ListTrainingPlans",
+        "sagemaker:SearchTrainingPlanOfferings",
+    }
     region = resolve(environment({}, base=name)).region
     for one in statements(name, "read"):
-        if one["Resource"] == ["*"] and not set(one["Action"]) <= world:
+        if one["Resource"] == ["*"] and not set(one["Action"]) <= world | market:
             assert one["Condition"] == {"StringEquals": {"aws:RequestedRegion": region}}
-    assert world <= allowed(name, "read") <= set(ACTIONS["read"])
+    assert world | market <= allowed(name, "read") <= set(ACTIONS["read"])
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_buying_is_for_the_environment_and_by_those_who_ask_for_the_group(name: str) -> None:
+    cluster = resolve(environment({}, base=name))
+    made = statements(name, "buy")
+    arn = f"{cluster.region}:111122223333"
+    plans = [
+        f"arn:aws:sagemaker:{arn}:{kind}"
+        for kind in ("reserved-capacity/*", f"training-plan/{cluster.name}-*")
+    ]
+    blocks = [f"arn:aws:ec2:{arn}:capacity-reservation/*"]
+    assert {action: one["Resource"] for one in made for action in one["Action"]} == (
+        {"sagemaker:CreateReservedCapacity": plans, "sagemaker:CreateTrainingPlan": plans}
+        if cluster.traits.hyperpod
+        else {"ec2:PurchaseCapacityBlock": blocks}
+    )
+    others = allowed(name, "read", "act", "deploy", "mirror", "people")
+    assert not others & {"ec2:PurchaseCapacityBlock", *ACTIONS["buy"]}
+    assert not [
+        action for action in others if re.search("Purchase|CreateTrainingPlan|ReservedCapacity", action)
+    ]
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -120,6 +150,15 @@ def test_people_get_a_session_as_the_ordinary_user_only(name: str) -> None:
         nodes = [arn for arn in one["Resource"] if "instance/" in arn or ":cluster/" in arn]
         if nodes and "ssm:StartSession" in one["Action"]:
             assert one["Condition"]["BoolIfExists"] == {"ssm:SessionDocumentAccessCheck": "true"}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_people_find_the_kubernetes_api_of_their_cluster_only(name: str) -> None:
+    """Which `job` asks for; what they may do there is Kubernetes' to say."""
+    found = [one["Resource"] for one in statements(name, "people") if "eks:DescribeCluster" in one["Action"]]
+    kubernetes = name.startswith(("eks", "hyperpod-eks"))
+    assert len(found) == kubernetes
+    assert all(len(arns) == 1 and re.fullmatch(r"arn:aws:eks:.*:cluster/[^*]+", arns[0]) for arns in found)
 
 
 def test_a_tag_of_the_caller_makes_nobody_the_images_user() -> None:

@@ -91,6 +91,17 @@ def test_it_says_what_json_says(tmp_path: Path, after: Any, arguments: tuple[str
     assert "<script" not in text
 
 
+def test_resources_that_go_the_same_way_share_a_line(tmp_path: Path) -> None:
+    other = {"network": {"Clients": CLIENTS, "MoreClients": CLIENTS, "Group": LUSTRE}}
+    _, page = run(tmp_path, other, {"network": {"Group": moved(LUSTRE, SecurityGroupIds=["sg-2"])}})
+    lines = re.findall(r"<tr>.*?</tr>", page.read_text(encoding="utf-8"), re.DOTALL)
+
+    together = [line for line in lines if "<b>Clients</b>" in line]
+    assert len(together) == 1
+    assert "<b>MoreClients</b>" in together[0]
+    assert "<b>Group</b>" not in together[0]
+
+
 def test_a_file_that_cannot_be_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
     result, _ = run(tmp_path, {}, {}, "--html", str(tmp_path / "diff.pdf"))
 

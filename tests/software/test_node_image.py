@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
 
+from ultracluster.catalog import images as catalogue
+from ultracluster.catalog.images import images
 from ultracluster.config import Environment
 from ultracluster.software.locked_images import locked_image
 from ultracluster.software.node_image import full_image_release, image_date, image_release, node_image
@@ -96,6 +99,24 @@ def test_what_a_parameter_names(parameter: str, image: str | None) -> None:
 
     assert (found.image.id if found.image else None) == image
     assert parameter in found.text
+
+
+@pytest.mark.parametrize("name", ["/ultracluster/images/train", "ami-0123456789abcdef0"])
+def test_a_record_of_an_own_image_counts_for_who_names_it_and_for_nobody_else(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is newer than what its maker has, and not what a public parameter holds."""
+    theirs = catalogue.image("pcs-ready-dlami-ubuntu2404-x86_64-after-20260915")
+    own = replace(theirs, id="train-20301231", date="2030-12-31", release="20301231", name=name)
+    known = images()
+    assert not any(one.own for one in known), "what is shipped is its maker's"
+    monkeypatch.setattr(catalogue, "images", lambda: (*known, own))
+    asked = environment("pcs-p6-b200", {"node_groups.train.image": name})
+
+    found = node_image(asked, "train")
+    assert (found.image, found.by) == (own, "file") and name in found.text
+    assert node_image(asked, "login").image == theirs
+    assert node_image(environment("dev", {"node_groups.gpu.image": "/example/other"}), "gpu").image is None
 
 
 def test_hyperpods_own_number_names_an_image() -> None:

@@ -70,13 +70,17 @@ class Browser:
                 return found["result"]
             self.events.append(found)
 
-    def open(self, file: Path, width: int, *, dark: bool = False) -> None:
-        """Open a file on a screen so many pixels wide, as tall as the page."""
+    def open(self, file: Path, width: int, *, dark: bool = False, query: str = "") -> None:
+        """Open a file on a screen so many pixels wide, as tall as the page.
+
+        Args:
+            query: what stands behind the `?` of its address.
+        """
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self("Emulation.setEmulatedMedia", media="screen", features=[scheme])
         self._size(width, 800)
         self.events.clear()
-        self("Page.navigate", url=file.as_uri())
+        self("Page.navigate", url=f"{file.as_uri()}?{query}" if query else file.as_uri())
         end = time.monotonic() + SECONDS
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             assert time.monotonic() < end, f"{file} did not load"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
+from kubernetes_validate import utils as schemas
 
 TABLE: dict[str, Any] = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))[
     "kinds"
@@ -17,6 +19,7 @@ QUANTITY = re.compile(r"\d+(\.\d+)?([KMGTPE]i?|[mk])?")
 DNS_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 LABEL_KEY = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 DURATION = re.compile(r"\d+[hms]")
+schemas.schema_contents = cache(schemas.schema_contents)  # else a megabyte is read again for each object
 METADATA = {"name", "namespace", "labels", "annotations"}
 
 

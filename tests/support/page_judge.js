@@ -1,5 +1,5 @@
 // What is hard to read on this page, told in a browser: texts with too little contrast, cut off, or too wide.
-(() => {
+((exempt) => {
   for (const one of document.querySelectorAll('details')) one.open = true
   const rgb = (text) => (text.match(/[\d.]+/g) ?? []).map(Number)
   const linear = (part) => (part <= 10.31475 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4)
@@ -11,7 +11,7 @@
   const painted = (element) => {
     const style = getComputedStyle(element)
     const drawn = element instanceof SVGElement && !(element instanceof SVGSVGElement)
-    if (drawn && ['text', 'use', 'polyline', 'image'].includes(element.tagName)) return null
+    if (drawn && ['text', 'tspan', 'use', 'polyline', 'image', 'foreignObject'].includes(element.tagName)) return null
     const colour = drawn ? style.fill : style.backgroundColor
     const parts = colour === 'none' ? [] : rgb(colour)
     return parts.length === 3 || parts[3] > 0.99 ? parts.slice(0, 3) : null
@@ -40,7 +40,7 @@
     if (element.closest('thead') && hidden(element.closest('thead'))) continue
     const style = getComputedStyle(element)
     judge(element, box, text, element instanceof SVGElement ? style.fill : style.color)
-    const scrolled = element.closest('.picture')
+    const scrolled = element.closest(exempt)
     if (!scrolled && range.getBoundingClientRect().right > innerWidth + 0.5) faults.push(`too wide: ${text}`)
   }
   for (const cell of document.querySelectorAll('td')) {
@@ -52,4 +52,4 @@
   const wide = document.documentElement.scrollWidth
   if (wide > innerWidth) faults.push(`the page is ${wide} wide`)
   return { judged, faults, scripts: document.scripts.length, height: document.documentElement.scrollHeight }
-})()
+})

@@ -63,6 +63,8 @@ class Imports:
 
     def _found(self, name: str, asker: Path) -> Iterator[Path]:
         """Files that run when this is imported; the last part may be a name in a module."""
+        if name.startswith("ultracluster.stacks"):  # they lie in the folder `stacks` of the checkout
+            yield from self._found(name.removeprefix("ultracluster."), asker)
         parts = name.split(".")
         for root in (*self._roots, asker.parent):
             for length in range(1, len(parts) + 1):

@@ -14,9 +14,9 @@ from hyperpod_service import account, answer, refusal
 class Bucket:
     """S3 as it answers: an object with its ETag, and conditional writes."""
 
-    def __init__(self, name: str = "dev", *, deployed: bool = True) -> None:
+    def __init__(self, name: str = "dev", *, deployed: bool = True, region: str = "us-west-2") -> None:
         self.name = f"{name}-buckets-scripts-1"
-        self.account = account()
+        self.account = account(region)
         self.objects: dict[str, bytes] = {}
         self.writes: list[dict[str, Any]] = []
         self.refused: Exception | None = None

@@ -24,6 +24,7 @@ from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStu
 from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
 from botocore.parsers import ResponseParserError  # pyright: ignore[reportMissingTypeStubs]
 
+from ultracluster.account import under_way
 from ultracluster.config import Environment
 from ultracluster.config.plain_text import visible
 
@@ -75,6 +76,7 @@ class Account:
             raise AccountError(explain(error)) from None
         if not self._session.region_name:
             raise AccountError(explain(known.NoRegionError()))
+        under_way.watch(self._session.events)
         self.region = str(self._session.region_name)
         self.profile = str(self._session.profile_name)
         self._clients: dict[tuple[str, str], Any] = {}
@@ -142,13 +144,16 @@ _CONFIG: Any = Config(
 _ONCE: Any = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 
-def check_account(account: Account, environment: Environment) -> Identity:
+def check_account(account: Account, environment: Environment, *, elsewhere: bool = False) -> Identity:
     """Whose credentials these are, if they are those of the environment.
+
+    Args:
+        elsewhere: another Region than the environment's is meant.
 
     Raises:
         AccountError: no usable credentials, or the file names another account or Region.
     """
-    if environment.region != account.region:
+    if environment.region != account.region and not elsewhere:
         raise AccountError(
             f"environment `{environment.name}` is in {environment.region}, the command was told to work in "
             f"{account.region}; leave the Region out or write {environment.region}"
@@ -177,6 +182,11 @@ def message(error: BaseException) -> str:
 def is_denied(error: BaseException) -> bool:
     """Whether a permission is missing."""
     return code(error) in _DENIED
+
+
+def is_throttled(error: BaseException) -> bool:
+    """Whether AWS took no further request for now."""
+    return code(error) in _THROTTLED
 
 
 def is_credentials(error: BaseException) -> bool:

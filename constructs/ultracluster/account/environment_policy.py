@@ -63,7 +63,7 @@ def environment_policy(
         own = [row for row in table["rows"] if group in row.get("groups", (group,))]
         rows += [row | {"actions": [one for one in row["actions"] if one in wanted]} for row in own]
         everywhere |= set(wanted) - {one for row in own for one in row["actions"]}
-    world = set(table["global"]["actions"])
+    world = _world()
     rows += [
         {"actions": sorted(everywhere & world), "resources": ["*"]},
         {"actions": sorted(everywhere - world), "resources": ["*"]},
@@ -119,7 +119,7 @@ def _statements(
         key: {name: _filled(one, words)[0] if isinstance(one, str) else one for name, one in value.items()}
         for key, value in row.get("conditions", {}).items()
     }
-    if resources == ["*"] and not set(row["actions"]) <= set(_table()["global"]["actions"]):
+    if resources == ["*"] and not set(row["actions"]) <= _world():
         conditions["StringEquals"] = {"aws:RequestedRegion": region}
     variants = [conditions]
     if asked := row.get("tags"):
@@ -189,9 +189,12 @@ def _words(cluster: Cluster, deployed: Deployed) -> dict[str, list[str]]:
         "rest_key": [],
         "node_roles": [f"arn:{partition}:iam::{account}:role{role}-*"] if cluster.traits.hyperpod else [],
         "hyperpod": [hyperpod] if cluster.traits.hyperpod else [],
+        "kubernetes": [f"arn:{partition}:eks:{region}:{account}:cluster/{cluster.cluster_name}"]
+        if cluster.traits.kubernetes else [],
         "extensions": [f"arn:{partition}:sagemaker:{region}:{account}:extension/*"]
         if cluster.traits.hyperpod and cluster.traits.slurm else [],
         **_metrics(cluster, partition, account),
+        **_capacity(cluster, partition, account),
         "named_grafana": [f"{workspaces}/{grafana.workspace_id}"] if grafana and grafana.workspace_id else [],
         "made_grafana": [f"{workspaces}/*"] if grafana and not grafana.workspace_id else [],
         "logs": [
@@ -226,6 +229,22 @@ def _log_groups(prefix: str) -> list[str]:
     if not prefix.endswith("-"):
         return [f"{prefix}*"] if prefix else []
     return [f"{prefix}{'?' * 12}{end}" for end in ("", ":*")]
+
+
+def _capacity(cluster: Cluster, partition: str, account: str) -> dict[str, list[str]]:
+    """What `capacity buy` makes for it: a block has no name of ours, a plan begins with the environment's."""
+    sagemaker = f"arn:{partition}:sagemaker:{cluster.region}:{account}"
+    if cluster.traits.hyperpod:
+        return {
+            "blocks": [],
+            "plans": [f"{sagemaker}:reserved-capacity/*", f"{sagemaker}:training-plan/{cluster.name}-*"],
+        }
+    return {"blocks": [f"arn:{partition}:ec2:{cluster.region}:{account}:capacity-reservation/*"], "plans": []}
+
+
+def _world() -> set[str]:
+    """Actions that are not limited to the environment's Region."""
+    return {*_table()["global"]["actions"], *_table()["every_region"]["actions"]}
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,7 @@ Family = Literal[
 NodeFamily = Literal["hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami"]
 
 FILE = Path(__file__).with_name("images.json")
+_OWN = re.compile(r"ami-[0-9a-f]{8,17}$|/(?!aws/)")
 _NODE_FAMILIES: Mapping[str, NodeFamily] = {
     "eks-al2023-nvidia": "eks-al2023",
     "eks-al2023-neuron": "eks-al2023",
@@ -86,6 +88,11 @@ class Image:
     version: str | None = None
     """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
 
+    @property
+    def own(self) -> bool:
+        """Whether it is a team's own: known by an AMI's id, or by a parameter that is none of AWS's."""
+        return bool(_OWN.match(self.name))
+
     def fact(self, field: str) -> Fact | None:
         """What is known of `field`; None is unknown, never a no."""
         return self.values[field]
@@ -139,7 +146,7 @@ def newest(
     kubernetes: str | None = None,
     release: str | None = None,
 ) -> Image | None:
-    """The newest known image of a family for a processor; None where none is known.
+    """The newest image of a family for a processor that its maker offers; None where none is known.
 
     Args:
         family: the family.
@@ -153,12 +160,18 @@ def newest(
         one
         for one in images()
         if one.family == family
+        and not one.own
         and one.arch == arch
         and os in (None, one.os)
         and kubernetes in (None, one.kubernetes)
         and (release is None or release == one.version or _same_release(one.release, release))
     ]
     return matching[-1] if matching else None
+
+
+def own_image(name: str) -> Image | None:
+    """A team's own image, by the id or parameter that environments write; None where it has no record."""
+    return next((one for one in reversed(images()) if one.own and one.name == name), None)
 
 
 def _same_release(release: str, other: str) -> bool:

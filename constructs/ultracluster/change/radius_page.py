@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -82,7 +83,7 @@ def _verdict(report: Report) -> Element:
     return tag(
         "div",
         tag("p", tag("strong", text)),
-        tag("p", "The worst verdict: ", pill(LEVELS[found], name), f" exit code {report.exit_code}"),
+        tag("p", "The worst verdict: ", pill(LEVELS[found], name), f", exit code {report.exit_code}"),
         class_=f"card verdict {level}",
     )
 
@@ -122,22 +123,33 @@ def _stack(name: str, made: Sequence[Row]) -> Element:
     """What disturbs jobs in sight, the rest folded."""
     heads = ("verdict", "resource", "change", "why")
     names = {row.resource for row in made if row.verdict.rank >= Verdict.ROLLING.rank}
-    loud = [_row(row, row.resource in names) for row in made if row.resource in names]
-    rest = [_row(row, False) for row in made if row.resource not in names]
+    loud = [_row(rows, True) for rows in _alike(row for row in made if row.resource in names)]
+    rest = [row for row in made if row.resource not in names]
     return section(
         f"Stack {name}",
         table(heads, loud) if loud else None,
-        folded(f"{len(rest)} harmless", table(heads, rest)) if rest else None,
+        folded(f"{len(rest)} harmless", table(heads, [_row(rows, False) for rows in _alike(rest)]))
+        if rest
+        else None,
     )
 
 
-def _row(row: Row, loud: bool) -> tuple[Element | str | list[Element | str], ...]:
+def _alike(made: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows that differ in nothing but their resource, together: eight rules of one group are one line."""
+    for _, ones in groupby(made, key=lambda row: (row.verdict, row.what, row.why)):
+        yield list(ones)
+
+
+def _row(alike: Sequence[Row], loud: bool) -> tuple[Element | str | list[Element | str], ...]:
+    row = alike[0]
     goes_on = loud and row.verdict is Verdict.NO_OP
     verdict = "" if goes_on else pill(LEVELS[row.verdict], str(row.verdict))
-    kind = tag("span", row.type, class_="dim type") if row.type else ""
     return (
         verdict,
-        [tag("b", row.resource), kind],
+        [
+            tag("div", tag("b", one.resource), tag("span", one.type, class_="dim type") if one.type else None)
+            for one in alike
+        ],
         tag("code", row.what, class_="value") if row.what else "",
         words(row.why),
     )

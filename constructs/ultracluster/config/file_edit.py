@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ruamel.yaml import YAML, YAMLError
+from ruamel.yaml.comments import CommentedMap
 
 from ultracluster.config.remedy import DROP, Option, YamlPath, apply, apply_to
 
@@ -38,6 +39,7 @@ def edited(text: str, option: Option, notes: Mapping[YamlPath, str] | None = Non
     except YAMLError as error:
         raise EditError(f"it is not YAML: {str(error).splitlines()[0]}") from None
     apply_to(data, option)
+    _commented(data)
     for path, note in (notes or {}).items():
         _note(data, path, note)
     out = io.StringIO()
@@ -80,12 +82,21 @@ def _has(data: Any, path: YamlPath) -> bool:
     return True
 
 
+def _commented(data: Any) -> Any:
+    """What is new as a mapping that takes comments, in place; what the file has is not touched."""
+    rows = cast("dict[Any, Any] | list[Any]", data)
+    places: list[Any] = list(rows) if isinstance(rows, dict) else list(range(len(rows)))
+    for place in places:
+        value: Any = rows[place]
+        if isinstance(value, dict | list) and (made := _commented(value)) is not value:
+            rows[place] = made
+    return CommentedMap(rows) if type(rows) is dict else rows
+
+
 def _note(data: Any, path: YamlPath, note: str) -> None:
     *parents, last = path
     for part in parents:
         data = data[part]
-    if not hasattr(data, "yaml_add_eol_comment"):
-        return  # a new mapping is a plain one
     behind = data.ca.items.get(last, [None] * 4)[2]
     if not note:
         if behind is not None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -292,7 +293,9 @@ def _files_beside(path: Path) -> str:
         names = sorted(_environments(path.parent))[:20] if kind_of(path.parent) == "folder" else []
     except OSError:
         names = []
-    return f"{path.parent}/ has {', '.join(names)}" if names else ""
+    near = get_close_matches(path.name, names, n=1)
+    nearest = f"{path.parent / near[0]}; " if near else ""
+    return f"{nearest}{path.parent}/ has {', '.join(names)}" if names else ""
 
 
 def _environments(folder: Path) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import Node
 
 MOST_BYTES = 256 << 10
@@ -66,6 +67,23 @@ def compose(text: str) -> Node | None:
         return yaml.compose(text)
     except RecursionError:
         raise TooDeepError from None
+
+
+def load_documents(text: str) -> list[Any]:
+    """Plain values of each document, within the bounds of one.
+
+    Raises:
+        TooDeepError, TooMuchError: it is beyond the bounds.
+        ValueError: it is not YAML.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _Composer
+    try:
+        return list(yaml.load_all(text))
+    except RecursionError:
+        raise TooDeepError from None
+    except (YAMLError, ValueError) as error:
+        raise ValueError(str(error)) from None
 
 
 def directive_line(text: str) -> int:

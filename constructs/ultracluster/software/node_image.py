@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from ultracluster.catalog.eks import ami_type, kubernetes_releases, node_image_date
-from ultracluster.catalog.images import Family, Image, newest
+from ultracluster.catalog.images import Family, Image, newest, own_image
 from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.nodes import NodeGroup
@@ -176,10 +176,12 @@ def _day(name: str) -> str:
 
 
 def _named(text: str) -> NodeImage:
-    """An AMI id, of which nothing is known, or a public parameter, whose newest known image counts."""
+    """A public parameter, whose newest known image counts; else what a record of one's own says of it."""
     for pattern, look_up in _PARAMETERS:
         # an older version of a parameter holds an image that is not known
         if ":" not in text and (match := pattern.fullmatch(text)):
             found = look_up(match)
             return NodeImage(found, _words(f"what {text} names, the newest", found), "newest")
+    if own := own_image(text):
+        return NodeImage(own, _words(text, own), "file")
     return NodeImage(None, f"{text}: what is on it is not known", "file")

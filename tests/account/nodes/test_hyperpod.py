@@ -88,7 +88,7 @@ def test_list_is_complete_over_pages_and_as_reviewed(run: Callable[..., Any]) ->
     result = run(made, "list")
     assert result.exit_code == 0
     assert result.output.splitlines() == [
-        "group       node                 status   type         host          image",
+        "group       node                 status   type         host          image  message",
         "controller  i-00000000000000001  Running  p5.48xlarge  ip-10-1-0-1",
         "gpu         gpu-24               Pending  p5.48xlarge  ip-10-1-0-24",
         "gpu         i-00000000000000010  Running  p5.48xlarge  ip-10-1-0-16",

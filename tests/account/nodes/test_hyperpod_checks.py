@@ -10,11 +10,14 @@ import pytest
 from hyperpod_service import HyperPod, account, refusal
 from nodes_support import node_id
 from project import ROOT
+from typer.testing import CliRunner
 
+from ultracluster.account import aws
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
 from ultracluster.account.nodes import hyperpod_checks
 from ultracluster.account.nodes.hyperpod_checks import CONNECTIVITY, STRESS
 from ultracluster.account.nodes.node import Node
+from ultracluster.cli import nodes as command
 from ultracluster.config import load
 from ultracluster.model import Cluster, resolve
 
@@ -126,3 +129,19 @@ def test_a_group_is_meant_as_a_whole(run: Callable[..., Any]) -> None:
     ] == [("gpu", False)]
     unknown = run(made, "health-check", "--group", "gpus")
     assert unknown.exit_code == 2 and "no nodes in group gpus" in unknown.output
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("pcs-p6-b200", "srun --nodelist=<node> dcgmi diag"), ("eks-p5en", "EKS checks its nodes itself")],
+)
+def test_what_the_file_says_needs_no_credentials(
+    monkeypatch: pytest.MonkeyPatch, name: str, says: str
+) -> None:
+    def opened(**_: Any) -> Any:
+        raise AssertionError("the account was asked for")
+
+    monkeypatch.setattr(aws, "Account", opened)
+    file = str(ROOT / "environments" / f"{name}.yaml")
+    ended = CliRunner().invoke(command.app, ["health-check", file, node_id(16)])
+    assert ended.exit_code == 2 and says in ended.output

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from first_boot.judge import differences, prediction
-from first_boot.rehearsal import Boot, Outcome, boots, rehearsed
+from first_boot.rehearsal import Boot, NoRecordError, Outcome, boots, rehearsed
 from project import ROOT
 
 from ultracluster.config import Environment, InvalidEnvironmentError, load
@@ -36,11 +36,16 @@ def main(arguments: list[str]) -> int:
     except PermissionError as error:
         print(error, file=sys.stderr)
         return 2
+    try:
+        every = [(environment, list(boots(environment))) for environment in environments]
+    except NoRecordError as error:
+        print(error, file=sys.stderr)
+        return 2
     ready = total = 0
     seen: dict[str, bool] = {}
-    for environment in environments:
+    for environment, its_boots in every:
         rehearsed_groups = set()
-        for boot in boots(environment):
+        for boot in its_boots:
             rehearsed_groups.add(boot.group)
             total += 1
             if boot.key not in seen:  # else a node could not tell it from one that was rehearsed

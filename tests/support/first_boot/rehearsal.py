@@ -104,6 +104,10 @@ class Outcome:
         return {line["step"]: (line["state"], line["message"]) for line in lines}
 
 
+class NoRecordError(ValueError):
+    """Nothing is known of the image that a group would boot."""
+
+
 def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),)) -> Iterator[Boot]:
     """Every boot of the environment: each group with scripts, on the image that it would get."""
     release = load_release(environment.software.release)
@@ -111,7 +115,11 @@ def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),
         entries = entries_of(environment, one.group)
         if not entries:
             continue
-        assert one.image, f"{environment.name}/{one.group}: nothing is known of {one.image_text}"
+        if not one.image:
+            raise NoRecordError(
+                f"{environment.name}/{one.group}: {one.image_text}; `ultracluster image record` asks one "
+                "node of it, and docs/own-images.md says where the record goes"
+            )
         for variant in variants:
             yield Boot(
                 config=environment,

@@ -33,7 +33,8 @@ def people(words: str, world: World, at: str | None = None) -> list[Principal]:
             - `service:<name>`: a service that calls for itself, for this account
             - `linked:<path>`: a service-linked role of which nothing is known; `serving:<path>`: one whose
               own policy allows everything
-            - `people`, `operators`: with the policy of `ultracluster permissions ENV people`, or `read act`
+            - `people`, `operators`, `buyers`: with the policy of `ultracluster permissions ENV people`, `read
+              act`, or `read buy`
             - `user:<role>`: a role of this name with the policy of `people --user alice`, whose only
               principal is the role `alice`
             - `administrator`, `stranger`: may do everything by their own policies, here or in another account
@@ -124,7 +125,7 @@ def _one(word: str, world: World) -> Iterator[Principal]:
             for one in world.roles.values():
                 if "JobRole" in one.label:
                     yield replace(one, label="users' jobs")
-        case "people" | "operators":
+        case "people" | "operators" | "buyers":
             arn = f"arn:aws:iam::{world.account}:role/{kind}"
             yield session_of(arn, kind, identity=(_policy(world, kind),), at="internet")
         case "user":
@@ -167,7 +168,7 @@ def _policy(world: World, kind: str) -> str:
     name = f"{world.name}: permissions for {kind}"
     if name not in world.policies:
         account = json.loads(files("ultracluster.account").joinpath("permissions.json").read_text())
-        groups = ("read", "act") if kind == "operators" else ("people",)
+        groups = {"operators": ("read", "act"), "buyers": ("read", "buy")}.get(kind, ("people",))
         actions = {group: actions_of(account, group) for group in groups}
         clusters = world.resolved.resources("AWS::SageMaker::Cluster")
         arns = [world.resolved.attribute(stack, logical, "ClusterArn") for stack, logical, _ in clusters]

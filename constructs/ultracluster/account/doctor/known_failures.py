@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
+
+Stage = Literal["deploy", "node", "storage", "slurm", "kubernetes", "job", "shell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +20,16 @@ class KnownFailure:
     id: str
     weight: int
     """3 names the cause, 2 points at it, 1 is said of anything."""
+    when: Stage
+    """What people were doing when they met it."""
+    seen: str
+    """Such a text, as they met it."""
     pattern: str
     """Regular expression, upper and lower case alike."""
     cause: str
     do: str
+    page: str
+    """Of docs/, where more stands."""
     sources: tuple[str, ...]
     """Public threads (`owner/repository#number`) or pages where this was found out."""
 
@@ -44,9 +52,12 @@ def known_failures() -> tuple[KnownFailure, ...]:
         KnownFailure(
             id=row["id"],
             weight=row["weight"],
+            when=row["when"],
+            seen=row["seen"],
             pattern=row["pattern"],
             cause=row["cause"],
             do=row["do"],
+            page=row["page"],
             sources=tuple(row["sources"]),
         )
         for row in rows

@@ -9,7 +9,6 @@ One module for each family of questions. A call that fails takes nothing from th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType
@@ -33,6 +32,7 @@ from ultracluster.account.preflight import (
 )
 from ultracluster.account.preflight.rows import Group, Level, Question, Row, Situation, worst
 from ultracluster.account.quotas.values import QuotaState
+from ultracluster.account.side_by_side import as_they_come
 from ultracluster.model import Cluster
 
 WORKERS = 8
@@ -88,11 +88,9 @@ def preflight(
     queue = list(questions(Situation(account, cluster, now)))
     answers: dict[int, list[Row]] = {}
     progress(0, len(queue))
-    with ThreadPoolExecutor(WORKERS) as pool:
-        running = {pool.submit(question.answer): number for number, question in enumerate(queue)}
-        for done in as_completed(running):
-            answers[running[done]] = done.result()
-            progress(len(answers), len(queue))
+    for number, answer in as_they_come([question.answer for question in queue], WORKERS):
+        answers[number] = answer()
+        progress(len(answers), len(queue))
     sections: dict[Group, list[Row]] = {}
     for number, question in enumerate(queue):
         sections.setdefault(question.group, []).extend(answers[number])

@@ -219,6 +219,8 @@ def _own(situation: Situation, what: str, image: str) -> Answer:
     )
     name = str(described.get("Name", ""))
     record = next((one for one in images() if one.name and name and one.name == name), None)
+    if said and said.own:
+        record = said
     record = record or (_dated(said, described) if said else None)
     return Seen(f"{ami}{f' ({name})' if name else ''}", record or said, record is not None)
 
@@ -278,7 +280,8 @@ def _dated(like: Image, described: dict[str, Any]) -> Image | None:
     alike = [
         one
         for one in images()
-        if (one.family, one.os, one.arch, one.kubernetes)
+        if not one.own
+        and (one.family, one.os, one.arch, one.kubernetes)
         == (like.family, like.os, like.arch, like.kubernetes)
     ]
     return next((one for one in reversed(alike) if one.date in dates), None)

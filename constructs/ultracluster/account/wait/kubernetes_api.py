@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+import http.client
 import json
 import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.evidence import Expected, Registered
+from ultracluster.config.plain_text import one_line
 
 TIMEOUT = 10.0
 """Seconds until an API that does not answer is taken for one that cannot be reached from here."""
@@ -25,6 +28,23 @@ EFA = "vpc.amazonaws.com/efa"
 """The resource of the EFA device plugin."""
 EFA_DRIVER = "dra.net"
 """How the EFA DRA driver names itself in a ResourceSlice."""
+
+
+class RefusedError(AccountError):
+    """The API answered, and said no; nothing was changed.
+
+    Attributes:
+        status: of HTTP, as 409.
+        reason: Kubernetes' own word, as `AlreadyExists`; empty where it gave none.
+    """
+
+    def __init__(self, text: str, status: int, reason: str) -> None:
+        super().__init__(text)
+        self.status, self.reason = status, reason
+
+
+class NoAnswerError(AccountError):
+    """The request was sent and no answer came: what it asks for may have been done, or not."""
 
 
 class KubernetesApi:
@@ -46,21 +66,34 @@ class KubernetesApi:
         if not self.endpoint.startswith("https://"):
             raise AccountError(f"the EKS cluster {cluster} has no endpoint yet ({found.get('status', '')})")
         try:
-            authority = base64.b64decode(found["certificateAuthority"]["data"]).decode()
+            self.authority = str(found["certificateAuthority"]["data"])
+            authority = base64.b64decode(self.authority).decode()
             self._trust = ssl.create_default_context(cadata=authority)
         except (KeyError, binascii.Error, UnicodeDecodeError, ssl.SSLError) as error:
             raise AccountError(f"the EKS cluster {cluster} has no usable certificate: {error}") from None
 
-    def request(self, path: str, *, method: str = "GET", body: dict[str, Any] | None = None) -> bytes:
+    def request(
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        body: dict[str, Any] | None = None,
+        content: str = "application/json",
+    ) -> bytes:
         """Ask for a path.
 
+        Args:
+            content: what the body is; a patch has a type of its own.
+
         Raises:
-            AccountError: the API cannot be reached from here, or refuses.
+            RefusedError: the API says no.
+            NoAnswerError: it may have done what was asked, and did not say.
+            AccountError: the API cannot be reached from here; nothing was asked.
         """
         data = json.dumps(body).encode() if body is not None else None
         headers = {"Authorization": f"Bearer {token(self._account, self.cluster)}"}
         if data is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = content
         call = urllib.request.Request(self.endpoint + path, data, headers, method=method)  # noqa: S310, https
         proxies = urllib.request.ProxyHandler()
         opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=self._trust))
@@ -68,12 +101,15 @@ class KubernetesApi:
             with opener.open(call, timeout=TIMEOUT) as answer:
                 return bytes(answer.read())
         except urllib.error.HTTPError as error:
-            raise AccountError(self._refused(error)) from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", error)
+            raise self._refused(error, method) from None
+        except urllib.error.URLError as error:  # before the request was there as a whole
             raise AccountError(
-                f"the Kubernetes API of {self.cluster} cannot be reached from here ({reason}); a private "
-                "endpoint answers within its VPC only"
+                f"the Kubernetes API of {self.cluster} cannot be reached from here ({_words(error.reason)}); "
+                "a private endpoint answers within its VPC only"
+            ) from None
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise NoAnswerError(
+                f"the Kubernetes API of {self.cluster} was asked and did not answer ({_words(error)})"
             ) from None
 
     def get(self, path: str) -> dict[str, Any]:
@@ -113,15 +149,24 @@ class KubernetesApi:
                 return items
             more = f"&continue={quote(str(token_of_more), safe='')}"
 
-    def _refused(self, error: urllib.error.HTTPError) -> str:
+    def _refused(self, error: urllib.error.HTTPError, method: str) -> AccountError:
         with error:
             try:
-                said = str(json.loads(error.read()).get("message", ""))
-            except (ValueError, AttributeError, OSError):
-                said = ""
+                answer: Any = json.loads(error.read())
+                said, reason = str(answer.get("message", "")), str(answer.get("reason", ""))
+            except (ValueError, AttributeError, OSError, http.client.HTTPException):
+                said = reason = ""
         who = "give it an access entry (`orchestrator.admins`)" if error.code in (401, 403) else ""
-        parts = (f"Kubernetes refuses with {error.code}", said or str(error.reason), who)
-        return ": ".join(part for part in parts if part)
+        parts = (f"Kubernetes refuses with {error.code}", one_line(said or str(error.reason)), who)
+        text = ": ".join(part for part in parts if part)
+        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR and method != "GET":
+            # a proxy, or the API in its own trouble: what was asked may be under way
+            return NoAnswerError(text.replace("Kubernetes refuses", "Kubernetes answers", 1))
+        return RefusedError(text, error.code, reason)
+
+
+def _words(reason: object) -> str:
+    return one_line(str(reason)) or type(reason).__name__
 
 
 def token(account: Account, cluster: str) -> str:

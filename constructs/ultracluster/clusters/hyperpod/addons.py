@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
@@ -49,6 +50,7 @@ class HyperPodAddons(Construct):
         hyperpod_cluster_arn: str,
         metrics: MetricsDestination | None = None,
         issuer_url: str | None = None,
+        vpc: ec2.IVpc | None = None,
         after: Sequence[IConstruct] = (),
     ) -> None:
         """Add them.
@@ -60,6 +62,8 @@ class HyperPodAddons(Construct):
             hyperpod_cluster_arn: what the training operator may look at, and inference runs on.
             metrics: where the observability add-on writes, which is added then; by default `config` says.
             issuer_url: of the EKS cluster's tokens, with `https://`; inference needs it.
+            vpc: the cluster's, to which inference's rights on interfaces and security groups are kept; by
+                default any.
             after: what must be there first, in the same stack: the HyperPod cluster, cert-manager.
         """
         super().__init__(scope, construct_id)
@@ -77,7 +81,7 @@ class HyperPodAddons(Construct):
         if metrics:
             self._observability(metrics)
         if config.inference:
-            self._inference(hyperpod_cluster_arn, issuer_url)
+            self._inference(hyperpod_cluster_arn, issuer_url, vpc)
         if config.spaces:
             self._spaces(config.spaces)
 
@@ -107,7 +111,7 @@ class HyperPodAddons(Construct):
         allow_collecting(role, workspace_arn=metrics.workspace_arn)
         self._add(name, values=addon_values(metrics), identities={COLLECTOR: role})
 
-    def _inference(self, hyperpod_cluster_arn: str, issuer_url: str | None) -> None:
+    def _inference(self, hyperpod_cluster_arn: str, issuer_url: str | None, vpc: ec2.IVpc | None) -> None:
         if issuer_url is None:
             raise ValueError(
                 "HyperPodAddons: the inference operator's roles name the issuer of tokens: issuer_url="
@@ -119,6 +123,7 @@ class HyperPodAddons(Construct):
             cluster_name=self._cluster_name,
             hyperpod_cluster_arn=hyperpod_cluster_arn,
             issuer_url=issuer_url,
+            vpc=vpc,
             after=self._after,
         )
         addon = self._add("amazon-sagemaker-hyperpod-inference", values=parts.values)

@@ -122,7 +122,8 @@ class HyperPodEksCluster(ClusterConstruct):
             subnet: the one subnet of the nodes, so that the service has no zone to choose.
             further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
                 does not leave a zone.
-            vpc: of the subnet; needed where no `control_plane` is given.
+            vpc: of the subnet; needed where no `control_plane` is given. Rights of the inference operator are
+                kept to it.
             control_plane: an EKS cluster with access entries (`API`), in the VPC of the subnet, with system
                 nodes and device plugins; made by default.
             control_plane_subnets: of a control plane that is made: private subnets in two zones or more, each
@@ -179,7 +180,7 @@ class HyperPodEksCluster(ClusterConstruct):
             judged=None if control_plane is None else [("node_groups", name) for name in node_groups or {}],
         )
         self.cluster = made.cluster
-        self._metrics = metrics
+        self._metrics, self._vpc = metrics, vpc
         self._config = cast("HyperPodEks", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
         known = control_plane.security_groups if control_plane else None
@@ -392,6 +393,7 @@ class HyperPodEksCluster(ClusterConstruct):
             hyperpod_cluster_arn=self.cluster_arn,
             metrics=addon_destination(self.cluster, self._metrics),
             issuer_url=issuer_url_of(self.control_plane),
+            vpc=self._vpc,
             after=[self.resource],
         )
         give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
@@ -47,6 +48,7 @@ class InferenceParts(Construct):
         cluster_name: str,
         hyperpod_cluster_arn: str,
         issuer_url: str,
+        vpc: ec2.IVpc | None = None,
         after: Sequence[IConstruct] = (),
     ) -> None:
         """Make them.
@@ -56,6 +58,7 @@ class InferenceParts(Construct):
             cluster_name: name of the EKS cluster.
             hyperpod_cluster_arn: what endpoints are served from.
             issuer_url: of the EKS cluster's tokens, with `https://`.
+            vpc: the cluster's, to which rights on interfaces and security groups are kept; by default any.
             after: what must be there before add-ons.
         """
         super().__init__(scope, construct_id)
@@ -69,6 +72,7 @@ class InferenceParts(Construct):
         self._bucket = self.bucket.bucket_name if self.bucket else str(self._wanted.certificate_bucket)
         self._hyperpod_cluster_arn = hyperpod_cluster_arn
         self._issuer_url = issuer_url
+        self._vpc = vpc
         self._identity: WebIdentity | None = None
         self.values = self._values(self._wanted)
         self.first: list[IConstruct] = [
@@ -172,6 +176,13 @@ class InferenceParts(Construct):
             "cluster": self._cluster_name,
             "hyperpod_cluster": self._hyperpod_cluster_arn,
             "role_name": role_name,
+            # a shared VPC is another account's; ids are unique in all of them
+            "vpc": stack.format_arn(
+                service="ec2",
+                account="*",
+                resource="vpc",
+                resource_name=self._vpc.vpc_id if self._vpc else "*",
+            ),
         }
 
     def _addon(self, name: Any, values: Mapping[str, Any], *, role: str | None = None) -> eks.CfnAddon:

@@ -38,7 +38,7 @@ class _Setting:
     """Where its value belongs: a key of the group, or of the file."""
 
 
-_SETTINGS: Mapping[str, _Setting] = {
+SETTINGS: Mapping[str, _Setting] = {
     "min_count": _Setting(
         has=_hyperpod,
         why="only HyperPod rolls a group back that does not reach a number of nodes",
@@ -163,8 +163,8 @@ _SETTINGS: Mapping[str, _Setting] = {
 )
 def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     values = dict(group.settings)
-    for key in sorted(group.settings.model_fields_set & _SETTINGS.keys()):
-        setting, value = _SETTINGS[key], values[key]
+    for key in sorted(group.settings.model_fields_set & SETTINGS.keys()):
+        setting, value = SETTINGS[key], values[key]
         if not setting.has(group) and value not in (None, (), {}):  # `taints: []` asks for nothing
             yield Breach(
                 (key,),
