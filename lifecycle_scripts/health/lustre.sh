@@ -39,7 +39,7 @@ lustre::write_and_read() {
   local -r file=$folder/$name.$BASHPID
   read -r text _ </proc/uptime
   text="$text $RANDOM$RANDOM"
-  said=$({ [[ -d $folder && ! -L $folder && -O $folder ]] || mkdir -m 700 "$folder"; } 2>&1 &&
+  said=$(lustre::make_own "$folder" 2>&1 &&
     { printf '%s' "$text" >"$file"; } 2>&1) || status=$?
   if ((status != 0)); then
     case $said in
@@ -61,6 +61,13 @@ lustre::write_and_read() {
     [[ $left != "$file" && -d /proc/${left##*.} ]] || rm -f -- "$left"
   done
 }
+
+# lustre::make_own FOLDER: root's own, and no link. Another look, here or on another node, may make it between our question and our mkdir.
+lustre::make_own() {
+  lustre::is_own "$1" || mkdir -m 700 "$1" || lustre::is_own "$1"
+}
+
+lustre::is_own() { [[ -d $1 && ! -L $1 && -O $1 ]]; }
 
 # Metadata and pings use TCP by design; that no interface of EFA is bound at all is what is wrong.
 lustre::network() {

@@ -205,6 +205,13 @@ efa_device() {
   assert::equal '' "$(find "$ULTRACLUSTER_ROOT/fsx" -type f)"
 }
 
+@test "lustre: another look makes the folder first" {
+  prints mkdir "mkdir: cannot create directory: File exists" 1
+  # shellcheck disable=SC2016 # of that script
+  sed -i '2i [[ $* != *ultracluster-health ]] || "$REAL/mkdir" "$@"' "$SANDBOX/bin/mkdir"
+  finds_with_mkdir ok ok
+}
+
 @test "lustre: a full file system and one that takes no files" {
   prints mkdir 'mkdir: cannot create directory: Read-only file system' 1
   finds_with_mkdir critical readonly
