@@ -173,7 +173,8 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "mine.txt").is_file()
 
 
-def test_a_warning_is_an_error(tmp_path: Path) -> None:
+def test_a_warning_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
     sources = tmp_path / "sources"
     sources.mkdir()
     (sources / "index.md").write_text("# A\n\n```nolanguage\nx\n```\n")

@@ -50,6 +50,7 @@ def pages(sources: Path, site: Path, trees: Path) -> None:
         "-m",
         "sphinx",
         "--quiet",
+        "--no-color",
         "--fresh-env",
         "--fail-on-warning",
         "--jobs",
