@@ -5,13 +5,17 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from project import ENVIRONMENTS
+from project import ENVIRONMENTS, ROOT
+from templates import templates_alone
 
 from ultracluster.change import Verdict, blast_radius, worst
 from ultracluster.change.ways_and_rights import RULES
+from ultracluster.config import load
+from ultracluster.config.kubernetes import Eks
 
 Get = Callable[[str], Any]
 WAYS = RULES | {"AWS::EC2::VPCEndpoint", "AWS::EC2::Route", "AWS::EC2::SubnetRouteTableAssociation"}
@@ -97,3 +101,21 @@ def test_the_guards_of_a_protected_environment_are_missed(synthesised: Get) -> N
     assert len(guards) == 5  # the database, and the policies of four stacks
     for one in guards:
         assert worst(blast_radius(templates, removed(templates, stack, one))) is Verdict.DATA_AT_RISK
+
+
+def test_another_way_to_efa_interfaces_puts_jobs_at_risk_and_replaces_nothing(tmp_path: Path) -> None:
+    claimed = load(ROOT / "environments/wishes/efa-dra.yaml").environment
+    assert isinstance(claimed.orchestrator, Eks)
+    counting = claimed.orchestrator.model_copy(update={"efa_devices": "device-plugin"})
+    counted = claimed.model_copy(update={"orchestrator": counting})
+    driver = templates_alone(claimed, tmp_path / "driver")
+    plugin = templates_alone(counted, tmp_path / "plugin")
+
+    for before, after, asked in (
+        (plugin, driver, "ask for `vpc.amazonaws.com/efa` stay pending"),
+        (driver, plugin, "end only when the driver is there again; those that claim one stay pending"),
+    ):
+        found = blast_radius(before, after)
+        assert worst(found) is Verdict.AT_RISK
+        (gone,) = [one for one in found if one.verdict is Verdict.AT_RISK]
+        assert asked in gone.reason and "submit these jobs anew" in gone.reason

@@ -25,7 +25,7 @@ from ultracluster.cli.plan import plan as command
 from ultracluster.model import resolve
 from ultracluster.plan import picture_icons
 from ultracluster.plan.environment_plan import Plan, plan
-from ultracluster.plan.picture import WIDTH, PictureError, draw, png, save_picture
+from ultracluster.plan.picture import NARROW, WIDTH, PictureError, draw, png, save_picture
 from ultracluster.plan.picture_canvas import FONT, Box, Canvas, shorten, text_width, wrap
 from ultracluster.plan.picture_icons import ICONS, icon
 from ultracluster.plan.picture_symbols import symbol
@@ -74,6 +74,14 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
             },
         },
     ),
+    "ParallelCluster with data": (
+        "parallelcluster-p5",
+        {"storage.lustre.data_repositories": {"/data": {"bucket": "tokens", "import_events": ["new"]}}},
+    ),
+    "a long name without the internet": (
+        "parallelcluster-p5",
+        {"name": LONG[:30], "network.egress": "closed"},
+    ),
     "huge and elastic": (
         "parallelcluster-p5",
         {"node_groups.more.max_count": 6000, "node_groups.reserved.count": 0},
@@ -120,8 +128,8 @@ def test_it_is_svg_that_names_everything(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_no_text_lies_on_another_or_outside(case: str) -> None:
     svg, canvas = drawn(case)
-    height = float(ElementTree.XML(svg).attrib["height"])
-    page = Box(0, 0, WIDTH, height)
+    size = ElementTree.XML(svg).attrib
+    page = Box(0, 0, float(size["width"]), float(size["height"]))
 
     overlapping = [(a.text, b.text) for a, b in combinations(canvas.labels, 2) if a.box.overlaps(b.box)]
     assert overlapping == []
@@ -136,6 +144,28 @@ def test_cards_hold_their_text_and_keep_apart(case: str) -> None:
     for label in canvas.labels:
         touched = [card for card in canvas.shapes if card.overlaps(label.box)]
         assert all(card.holds(label.box) for card in touched), label
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_column_is_empty(case: str) -> None:
+    """The VPC reaches to the right border, or something below the title stands beside it."""
+    svg, canvas = drawn(case)
+    beside = [card for card in canvas.shapes if card.x > 880 and card.y > 88]
+
+    assert float(ElementTree.XML(svg).attrib["width"]) == (WIDTH if beside else NARROW)
+
+
+def test_the_way_out_of_a_narrow_picture_ends_at_the_internet() -> None:
+    svg, canvas = drawn("parallelcluster-p5")
+    (internet,) = [card for card in canvas.shapes if card.y < 88]
+    (nat, *_) = [card for card in canvas.shapes if card.y > 88]
+    (way,) = [one for one in ElementTree.XML(svg).iter(f"{SVG}polyline") if "marker-start" not in one.attrib]
+    (x, y), (up, end) = (map(float, point.split(",")) for point in way.attrib["points"].split())
+
+    assert x == up
+    assert internet.x < x < internet.right
+    assert nat.x < x < nat.right
+    assert (y, end) == (nat.y, internet.bottom)
 
 
 def test_arrows_between_lustre_and_s3_point_to_where_the_data_goes() -> None:

@@ -19,6 +19,8 @@ from ultracluster.plan.picture_words import (
 
 WIDTH = 1200
 """Pixels of the SVG; the PNG has twice as many."""
+NARROW = 912
+"""Of one with nothing beside the VPC."""
 _VPC_LEFT, _VPC_RIGHT = 32.0, 880.0
 _SIDE, _SIDE_WIDTH = 924.0, 244.0
 _GAP = 14.0
@@ -51,9 +53,15 @@ def draw(plan: Plan, *, icons: Callable[[str], str] = icon) -> tuple[str, Canvas
     Args:
         icons: a symbol by its name, as a `data:` URI or an element of SVG.
     """
-    canvas = Canvas(WIDTH, icons=icons)
+    canvas = Canvas(WIDTH if _beside(plan) else NARROW, icons=icons)
     page = _Page(canvas, plan)
     return page.draw(), canvas
+
+
+def _beside(plan: Plan) -> bool:
+    """Whether anything stands in the right column."""
+    lustre = plan.lustre is not None or bool(plan.further_lustre)
+    return bool(services(plan.orchestrator)) or bool(plan.repositories and lustre)
 
 
 def png(svg: str) -> bytes:
@@ -90,10 +98,11 @@ class _Page:
     def draw(self) -> str:
         plan, canvas = self.plan, self.canvas
         canvas.text(20, 34, plan.name, size=20, bold=True)
+        room = canvas.width - (WIDTH - 880)  # left of the internet
         kept = "protected" if plan.protect else "not protected"
         cost = plan.cost.short + " (estimate)" * (plan.cost.per_month is not None)
         size = f"{plan.orchestrator}, {plan.accelerators:,} accelerators, {cost}"
-        canvas.text(20, 56, shorten(size, 880, 13), color=DIM)
+        canvas.text(20, 56, shorten(size, room, 13), color=DIM)
         canvas.text(20, 75, f"software release {plan.software}, {kept}", color=DIM)
         frames: list[tuple[Box, str, str, str, bool]] = []
         top = 150.0  # below the titles of Region, VPC and zone
@@ -116,14 +125,14 @@ class _Page:
         frames.append((vpc, f"VPC {addresses.vpc}{existing}", _VPC, "none", False))
         self._service(subnet)
         self._repositories(lustres)
-        region = Box(16, 88, WIDTH - 32, max(vpc.bottom, self.side) + _GAP - 88)
+        region = Box(16, 88, canvas.width - 32, max(vpc.bottom, self.side) + _GAP - 88)
         account = f", account {plan.account}" if plan.account else ""
         frames.append((region, f"Region {plan.region}{account}", _REGION, "none", True))
         return self._assembled(frames, region.bottom + 16)
 
     def _assembled(self, frames: list[tuple[Box, str, str, str, bool]], height: float) -> str:
         """The borders belong below the cards: a second page has them, and what was drawn on top."""
-        below = Canvas(WIDTH)
+        below = Canvas(self.canvas.width)
         for box, title, color, fill, dashed in reversed(frames):
             below.frame(box, title, color, fill=fill, dashed=dashed)
         self.canvas.put_below(below)
@@ -145,10 +154,11 @@ class _Page:
         else:
             card = Box(74, y, 764, card.height)
             self.canvas.card(card, "nat", ["NAT gateway of the VPC", "made elsewhere"])
-        internet = Box(_SIDE, 12, _SIDE_WIDTH, card.height)
+        internet = Box(self.canvas.width - 32 - _SIDE_WIDTH, 12, _SIDE_WIDTH, card.height)
         self.canvas.card(internet, "internet", ["Internet", "software, containers"])
-        across, up = card.y + card.height / 2, _SIDE + _SIDE_WIDTH / 2
-        self.canvas.line([(card.right, across), (up, across), (up, internet.bottom)], DIM, ends="end")
+        across, up = card.y + card.height / 2, internet.x + _SIDE_WIDTH / 2
+        way = [(card.right, across), (up, across)] if up > card.right else [(up, card.y)]
+        self.canvas.line([*way, (up, internet.bottom)], DIM, ends="end")
         self.side = across + 2 * _GAP
         return card.bottom + 2 * _GAP
 
@@ -300,4 +310,4 @@ def _lines(text: str, room: float) -> list[str]:
     return [shorten(part, room, 12) for part in parts]
 
 
-__all__ = ["WIDTH", "PictureError", "draw", "png", "save_picture"]
+__all__ = ["NARROW", "WIDTH", "PictureError", "draw", "png", "save_picture"]

@@ -94,7 +94,11 @@ class SpacesRoles(Construct):
         seen = ["ssm:DescribeActivations", "ssm:DescribeInstanceInformation", "ssm:DescribeSessions"]
         _add(role, "RegisterSpaces", ["ssm:CreateActivation"], ["*"], asked)
         _add(role, "FindSpaces", [*seen, "ssm:DeleteActivation"], ["*"])
-        _add(role, "TagSpaces", ["ssm:AddTagsToResource"], [spaces, agent.role_arn], asked)
+        # A space of another cluster is not retagged (Service Authorization Reference: aws:ResourceTag counts
+        # for this call). What has no such tag may be: it is asked for a node that has none yet, when it is
+        # registered with its tags, and no key tells that from a server of somebody else.
+        kept = {"StringEqualsIfExists": {f"aws:ResourceTag/{key}": value for key, value in tags.items()}}
+        _add(role, "TagSpaces", ["ssm:AddTagsToResource"], [spaces, agent.role_arn], asked | kept)
         used = ["ssm:DeregisterManagedInstance", "ssm:StartSession"]
         _add(role, "EnterAndEndSpaces", used, [spaces], marked)
         ours = {"StringEquals": {f"aws:RequestTag/{_MANAGED_BY}": ADDON}}
@@ -111,7 +115,8 @@ class SpacesRoles(Construct):
             {
                 "AwsSolutions-IAM5[Resource::*]": "Activations have no ARN; a new one must carry this "
                 "cluster's tag (Service Authorization Reference, AWS Systems Manager).",
-                wildcard(role, spaces): "Spaces come and go; each must carry the tag of this cluster.",
+                wildcard(role, spaces): "Spaces come and go; each must carry the tag of this cluster, and "
+                "gets it while it carries none.",
                 wildcard(role, documents): "The add-on makes them, and names them so.",
             },
         )
