@@ -69,6 +69,7 @@ class WorkloadStack(PartStack):
             case Eks():
                 pass  # its add-ons need no nodes of another service: they are with the system nodes
             case HyperPodEks():
+                metrics = observability.metrics if observability else None
                 addons = HyperPodAddons(
                     self,
                     "Addons",
@@ -76,9 +77,10 @@ class WorkloadStack(PartStack):
                     cluster_name=plane.cluster_name,
                     eks_cluster_arn=plane.cluster_arn,
                     hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
-                    metrics=addon_destination(cluster, observability.metrics if observability else None),
+                    metrics=addon_destination(cluster, metrics),
                     issuer_url=issuer_url_of(plane),
                     vpc=network.vpc(self) if settings.inference else None,
+                    workspace_arn=metrics.workspace_arn if metrics else None,
                 )
                 give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
                 if settings.checkpoint_tier:

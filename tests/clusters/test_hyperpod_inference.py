@@ -156,6 +156,38 @@ def test_roles_may_do_what_is_written_and_no_more(role: str, action: str, allowe
     assert not any("*" in one for one in found)
 
 
+EXISTING = "arn:aws:aps:us-east-1:444455556666:workspace/ws-12345678-90ab-cdef-1234-567890abcdef"
+OTHER = EXISTING.replace("ws-1", "ws-2")
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked"),
+    [
+        ({}, {"<Fn::ImportValue:hyperpod-eks-p5-observability-WorkspaceArn>"}),
+        ({"observability.workspace": {"arn": EXISTING}}, {EXISTING}),
+        ({"observability": ..., "orchestrator.observability": {"workspace_arn": OTHER}}, {OTHER}),
+        ({"observability.kind": "cloudwatch"}, set[str]()),
+        ({"observability": ...}, set[str]()),
+    ],
+    ids=["made", "named", "of the add-on", "no metrics", "none"],
+)
+def test_keda_asks_the_workspace_of_the_file_alone(
+    changes: dict[str, Any], asked: set[str], tmp_path: Path
+) -> None:
+    found = changed(environment_data("hyperpod-eks-p5"), {"orchestrator.inference": {}, **changes})
+    made = templates_alone(loaded(found).environment, tmp_path)["hyperpod-eks-p5-workloads"]
+    (policy,) = [one for name, one in of_type(made, "AWS::IAM::Policy").items() if "AutoscalerRole" in name]
+    statements = policy["Properties"]["PolicyDocument"]["Statement"]
+
+    assert {one["Sid"] for one in statements} >= {"ReadCloudWatch"}
+    assert {
+        told(resource)
+        for statement in statements
+        if any(action.startswith("aps:") for action in many(statement["Action"]))
+        for resource in many(statement["Resource"])
+    } == asked
+
+
 def test_models_are_read_from_the_named_buckets_only() -> None:
     (policy,) = [
         one for name, one in of_type(workloads(), "AWS::IAM::Policy").items() if "ReaderRole" in name

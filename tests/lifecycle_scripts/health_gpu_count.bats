@@ -134,12 +134,13 @@ TABLE
 
 @test "what a tool leaves behind does not hold up the next check" {
   rm "$SANDBOX/bin/nvidia-smi"
-  printf '#!/bin/bash\nsetsid sleep 20 >/dev/null 2>&1 </dev/null &\nexec -a nvidia-smi bash "%s" "$@"\n' "$BATS_TEST_DIRNAME/fakes/nvidia-smi" >"$SANDBOX/bin/nvidia-smi"
+  printf '#!/bin/bash\nsetsid sleep 20 >/dev/null 2>&1 </dev/null &\necho "$!" >>"%s"\nexec -a nvidia-smi bash "%s" "$@"\n' "$FAKE/left" "$BATS_TEST_DIRNAME/fakes/nvidia-smi" >"$SANDBOX/bin/nvidia-smi"
   chmod 755 "$SANDBOX/bin/nvidia-smi"
   look gpu_count
   local -r started=$SECONDS
   look clocks
   look limits
+  xargs kill <"$FAKE/left"
   ((SECONDS - started < 3)) || { echo "$((SECONDS - started)) s" && return 1; }
 }
 
@@ -170,7 +171,7 @@ check() {
 }
 
 @test "a check that does not end is ended with all that it started" {
-  check 'sleep 3117 & sleep 3118'
+  check 'trap "" TERM INT HUP; sleep 3117 & while :; do sleep 3118; done'
   local -r started=$SECONDS
   LOOK_SECONDS=0.5 finds unknown late probe
   ((SECONDS - started < 4))

@@ -6,11 +6,14 @@ What the loop does in a Slurm that works is in tests/slurm_twin/test_health.py.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -55,7 +58,11 @@ class Node:
         for one in (self.home / "health", self.home / "lib", self.state, self.bin, self.root / "proc"):
             one.mkdir(parents=True)
         (self.home / "loop").symlink_to(LOOP)
-        (self.home / "lib/run_check.sh").write_text('exec bash "$ULTRACLUSTER_HOME/health/$1.sh"\n')
+        # without the time of the real one, which ends what hangs: the fixture does it
+        self.started = folder / "started"
+        (self.home / "lib/run_check.sh").write_text(
+            f'echo "$$" >>"{self.started}"\nexec bash "$ULTRACLUSTER_HOME/health/$1.sh"\n'
+        )
         self.nodes("IDLE")
         for name in ("scontrol", "squeue", "scancel"):
             script = self.bin / name
@@ -94,6 +101,11 @@ class Node:
         )
         return done.returncode, time.monotonic() - began
 
+    def left(self) -> list[int]:
+        """Groups of processes of checks in which one still runs."""
+        groups = map(int, self.started.read_text().split()) if self.started.exists() else ()
+        return [group for group in groups if runs(group)]
+
     @property
     def changes(self) -> list[str]:
         """What Slurm was told to change."""
@@ -109,9 +121,28 @@ class Node:
         return file.read_text() if file.exists() else ""
 
 
+def runs(group: int) -> bool:
+    """Whether one of its processes is there, and no zombie."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, own, *_ = file.read_text().rpartition(")")[2].split()
+            if int(own) == group and state not in "ZX":
+                return True
+    return False
+
+
 @pytest.fixture
-def node(tmp_path: Path) -> Node:
-    return Node(tmp_path)
+def node(tmp_path: Path) -> Iterator[Node]:
+    """Nothing that a check of it started outlives the test."""
+    made = Node(tmp_path)
+    yield made
+    for group in made.left():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while (left := made.left()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not left
 
 
 def test_a_fault_drains_the_node_with_our_reason_before_the_prolog_fails(node: Node) -> None:

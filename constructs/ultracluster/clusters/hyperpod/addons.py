@@ -51,6 +51,7 @@ class HyperPodAddons(Construct):
         metrics: MetricsDestination | None = None,
         issuer_url: str | None = None,
         vpc: ec2.IVpc | None = None,
+        workspace_arn: str | None = None,
         after: Sequence[IConstruct] = (),
     ) -> None:
         """Add them.
@@ -64,6 +65,8 @@ class HyperPodAddons(Construct):
             issuer_url: of the EKS cluster's tokens, with `https://`; inference needs it.
             vpc: the cluster's, to which inference's rights on interfaces and security groups are kept; by
                 default any.
+            workspace_arn: Prometheus workspace that inference's autoscaler may ask, besides that of the
+                observability add-on; by default none.
             after: what must be there first, in the same stack: the HyperPod cluster, cert-manager.
         """
         super().__init__(scope, construct_id)
@@ -81,7 +84,9 @@ class HyperPodAddons(Construct):
         if metrics:
             self._observability(metrics)
         if config.inference:
-            self._inference(hyperpod_cluster_arn, issuer_url, vpc)
+            found = (workspace_arn, metrics.workspace_arn if metrics else None)
+            workspaces = tuple(dict.fromkeys(one for one in found if one))
+            self._inference(hyperpod_cluster_arn, issuer_url, vpc, workspaces)
         if config.spaces:
             self._spaces(config.spaces)
 
@@ -111,7 +116,13 @@ class HyperPodAddons(Construct):
         allow_collecting(role, workspace_arn=metrics.workspace_arn)
         self._add(name, values=addon_values(metrics), identities={COLLECTOR: role})
 
-    def _inference(self, hyperpod_cluster_arn: str, issuer_url: str | None, vpc: ec2.IVpc | None) -> None:
+    def _inference(
+        self,
+        hyperpod_cluster_arn: str,
+        issuer_url: str | None,
+        vpc: ec2.IVpc | None,
+        workspace_arns: Sequence[str],
+    ) -> None:
         if issuer_url is None:
             raise ValueError(
                 "HyperPodAddons: the inference operator's roles name the issuer of tokens: issuer_url="
@@ -124,6 +135,7 @@ class HyperPodAddons(Construct):
             hyperpod_cluster_arn=hyperpod_cluster_arn,
             issuer_url=issuer_url,
             vpc=vpc,
+            workspace_arns=workspace_arns,
             after=self._after,
         )
         addon = self._add("amazon-sagemaker-hyperpod-inference", values=parts.values)

@@ -394,6 +394,7 @@ class HyperPodEksCluster(ClusterConstruct):
             metrics=addon_destination(self.cluster, self._metrics),
             issuer_url=issuer_url_of(self.control_plane),
             vpc=self._vpc,
+            workspace_arn=self._metrics.workspace_arn if self._metrics else None,
             after=[self.resource],
         )
         give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))

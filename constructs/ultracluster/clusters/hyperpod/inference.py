@@ -49,6 +49,7 @@ class InferenceParts(Construct):
         hyperpod_cluster_arn: str,
         issuer_url: str,
         vpc: ec2.IVpc | None = None,
+        workspace_arns: Sequence[str] = (),
         after: Sequence[IConstruct] = (),
     ) -> None:
         """Make them.
@@ -59,6 +60,7 @@ class InferenceParts(Construct):
             hyperpod_cluster_arn: what endpoints are served from.
             issuer_url: of the EKS cluster's tokens, with `https://`.
             vpc: the cluster's, to which rights on interfaces and security groups are kept; by default any.
+            workspace_arns: Prometheus workspaces that the autoscaler may ask; none by default.
             after: what must be there before add-ons.
         """
         super().__init__(scope, construct_id)
@@ -73,6 +75,7 @@ class InferenceParts(Construct):
         self._hyperpod_cluster_arn = hyperpod_cluster_arn
         self._issuer_url = issuer_url
         self._vpc = vpc
+        self._each = {"each_model_bucket": self._wanted.model_buckets, "each_workspace": workspace_arns}
         self._identity: WebIdentity | None = None
         self.values = self._values(self._wanted)
         self.first: list[IConstruct] = [
@@ -134,6 +137,8 @@ class InferenceParts(Construct):
         accepted = {ANY: DESCRIBES}
         for statement in row["statements"]:
             resources = list(self._resources(statement["resources"], role_name=name or ""))
+            if not resources:
+                continue
             role.add_to_policy(
                 iam.PolicyStatement(
                     sid=statement["sid"],
@@ -160,11 +165,12 @@ class InferenceParts(Construct):
     def _resources(self, patterns: Sequence[str], *, role_name: str) -> Iterator[str]:
         known = self._known(role_name)
         for pattern in patterns:
-            if "{each_model_bucket}" not in pattern:
+            several = next((word for word in self._each if f"{{{word}}}" in pattern), None)
+            if several is None:
                 yield pattern.format_map(_Here(known))
                 continue
-            for bucket in self._wanted.model_buckets:
-                yield pattern.format_map(_Here(known, each_model_bucket=bucket))
+            for one in self._each[several]:
+                yield pattern.format_map(_Here(known, **{several: one}))
 
     def _known(self, role_name: str) -> dict[str, str]:
         stack = Stack.of(self)
