@@ -207,6 +207,22 @@ def test_a_dry_run_says_what_would_be_sent_and_asks_nobody(queue: Fake) -> None:
     assert not queue.submitted
 
 
+def test_manifests_of_a_wrong_shape_are_refused_by_file_and_line(queue: Fake, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    head = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n"
+    file.write_text(f"{head}spec: {{template: {{spec: {{\n  containers: [7]}}}}}}\n")
+    why = (
+        "5: spec.template.spec.containers[0]: it is `7`, and a container is a mapping: write one, "
+        "with name and image\n"
+    )
+    for words in ((), ("--dry-run",)):
+        assert run("submit", "eks-p5en", str(file), *words, code=2).stderr == f"{file}:{why}"
+    piped = run("submit", "eks-p5en", "-", "--dry-run", stdin=file.read_bytes(), code=2)
+    assert piped.stderr == f"standard input:{why}" and not queue.submitted
+    ours = run("pytorch", "eks-p5en", "--nodes", "2", "--image", "trainer:1").stdout
+    run("submit", "eks-p5en", "-", "--dry-run", stdin=ours)
+
+
 def test_who_watches_sees_log_and_end(queue: Fake) -> None:
     queue.failures = 2
     result = run("submit", "dev", "-", "--watch", stdin=SCRIPT)

@@ -70,6 +70,11 @@ def _bytes(path: Path, most: int) -> bytes:
 def check_text(cluster: Cluster, file: str, text: str) -> None:
     """Refuse what the scheduler cannot mean."""
     if cluster.traits.kubernetes:
+        from ultracluster.kubernetes.job_shape import shape_faults
+
+        place = "standard input" if file == "-" else file
+        if faults := shape_faults(text):
+            refuse("\n".join(one_line(f"{place}:{one.line}: {one}") for one in faults))
         return
     if not text.startswith("#!"):
         refuse(f"{file}: a batch script of Slurm begins with `#!/bin/bash`")
