@@ -288,6 +288,24 @@ def test_rows_know_texts_with_a_type(name: str, text: str) -> None:
     assert name in [one.failure.id for one in diagnose([text])]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+        "NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.",
+        "XID 79 on GPU 3 in the last hour",
+        "the last XID of GPU 0 is 79",
+        "node n1 reason set to: ultracluster:xid:79",
+    ],
+)
+def test_a_gpu_that_fell_off_the_bus_has_a_row_of_its_own(text: str) -> None:
+    found = [one.failure for one in diagnose([text])]
+    assert found[0].id == "gpu-off-the-bus" and found[0].page == "runbooks/GpuXidReboot.md"
+    assert "driver-dead" not in [one.id for one in found]
+    other = text.replace("79", "790").replace("fallen off", "left")
+    assert "gpu-off-the-bus" not in [one.failure.id for one in diagnose([other])]
+
+
 @pytest.mark.parametrize("row", known_failures(), ids=lambda row: row.id)
 def test_each_row_knows_its_text_and_its_source(row: Any) -> None:
     assert row.id in [one.failure.id for one in diagnose([row.seen])]
@@ -331,7 +349,8 @@ def test_text_is_as_reviewed(run: Callable[..., Any]) -> None:
         "likely cause: a security group of the nodes does not allow all traffic from itself and to itself"
     )
     assert lines[2] == f"  seen in: nodes: gpu {NODE}, cluster events: gpu {NODE}"
-    assert lines[3] == "  known from: awslabs/awsome-distributed-ai#259"
+    assert lines[3] == "  more: docs/architecture.md#network"
+    assert lines[4] == "  known from: awslabs/awsome-distributed-ai#259"
     assert "  | E: Could not get lock /var/lib/dpkg/lock-frontend" in lines
     cluster = "  ! 2026-11-20 08:00 stack dev-cluster: Cluster (AWS::SageMaker::Cluster): UPDATE_FAILED: "
     assert f"{cluster}Lifecycle scripts did not run successfully" in lines

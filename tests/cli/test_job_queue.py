@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from json_contract import check_document
@@ -25,9 +28,12 @@ from ultracluster.account.queue.queue import (
     Submission,
     UnansweredError,
 )
-from ultracluster.cli import job_queue, job_watch
+from ultracluster.cli import job_queue, job_shell, job_submission, job_watch
+from ultracluster.cli.habits import HABITS
 from ultracluster.cli.job_watch import Lines, Progressed, summary
 from ultracluster.cli.main import app
+from ultracluster.cli.terminal import Wishes
+from ultracluster.config.plain_text import visible
 
 JOB = QueuedJob(
     id="42", name="train\x1b[2J", user="alice", team="vision", state="running", nodes=("n1", "n2"),
@@ -205,6 +211,98 @@ def test_a_dry_run_says_what_would_be_sent_and_asks_nobody(queue: Fake) -> None:
     unknown = run("submit", "dev", "-", "--dry-run", "--as", "nobody", stdin=SCRIPT, code=2)
     assert unknown.stderr == "there is no user `nobody`, the environment has no `users`\n"
     assert not queue.submitted
+
+
+def test_a_dry_run_shows_what_would_be_sent_to_the_last_character(queue: Fake, tmp_path: Path) -> None:
+    """It reports somebody's file: click drops colours off a terminal, and they would be sent."""
+    script = "#!/bin/bash\necho '\x1b[31mred\x1b[0m \x1b]0;title\x07'\n"
+    result = run("submit", "dev", "-", "--dry-run", stdin=script)
+    assert result.stdout == "#!/bin/bash\necho '\\x1b[31mred\\x1b[0m \\x1b]0;title\\x07'\n"
+    assert json.loads(run("submit", "dev", "-", "--dry-run", "--json", stdin=script).stdout)["text"] == script
+
+
+def test_what_is_written_for_sbatch_and_kubectl_needs_no_escape(queue: Fake) -> None:
+    """So that it comes through a pipe byte by byte: `job submit` sends the text itself."""
+    for words in (("dev", "--nodes", "2"), ("eks-p5en", "--nodes", "2", "--image", "trainer:1")):
+        text = run("pytorch", *words).stdout
+        run("submit", *words)
+        assert queue.submitted[-1].text == text == visible(text) and text.isascii()
+
+
+QUIET = {
+    "cancel": ["dev 42 --yes"],
+    "endpoint": ["environments/wishes/inference.yaml llama --model s3://example-models/llama --image a/b:1"],
+    "jax": ["eks-p5en --nodes 2 --image a/b:1", "parallelcluster-p5 --nodes 2"],
+    "list": ["dev", "dev --all"],
+    "logs": ["dev 42", "dev 42 --follow"],
+    "pytorch": ["eks-p5en --nodes 2 --image a/b:1", "trainium --nodes 2"],
+    "serve": ["environments/wishes/serving.yaml llama --model /fsx/m --image vllm/vllm-openai:v1 --gpus 4"],
+    "shell": ["dev --dry-run", "eks-p5en --image a/b:1 --dry-run"],
+    "submit": [
+        "dev -", "dev - --watch", "dev - --dry-run", "dev --nodes 2 --dry-run --program app.py -- --debug",
+        "eks-p5en --nodes 2 --image a/b:1 --dry-run",
+    ],
+}  # fmt: skip
+"""Command lines of every command on jobs that end well."""
+
+
+def test_every_command_on_jobs_is_held_to_be_quiet() -> None:
+    assert {f"job {one}" for one in QUIET} == {one for one in HABITS if one.startswith("job ")}
+
+
+@pytest.mark.parametrize("line", [f"{name} {one}" for name, lines in QUIET.items() for one in lines])
+def test_with_quiet_only_the_answer_is_told(
+    line: str, queue: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "app.py").write_text("print()")
+    monkeypatch.setattr(job_submission.secrets, "token_hex", lambda _: "0a1b2c3d")
+    monkeypatch.setattr(job_watch, "elapsed", lambda *_: "1:00")
+    answers = list[str]()
+    for more in ("", " --quiet"):
+        queue.states = ["running", "completed"] if "--watch" in line or "--follow" in line else ["running"]
+        words, bar, arguments = line.replace("app.py", str(tmp_path / "app.py")).partition(" -- ")
+        result = run(*f"{words}{more}{bar}{arguments}".split(), stdin=SCRIPT)
+        answers.append(result.stdout)
+    assert answers[0] == answers[1] and answers[1] and result.stderr == ""
+
+
+@pytest.mark.parametrize(("silent", "told"), [(False, "http://127.0.0.1:8888 is port 8889"), (True, "")])
+def test_with_quiet_a_port_is_carried_without_a_word(
+    silent: bool, told: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Wishes, "quiet", silent)
+    monkeypatch.setattr("ultracluster.account.queue.slurm.SlurmQueue", lambda *_: Fake())
+    carried = job_shell._Carried(SimpleNamespace(command=[]), "alice", JOB.name, (8888, 8889), Event())  # pyright: ignore
+    carried._session = carried._listener = Mock()
+    carried._forward = Mock(key="k", run=lambda _listener, _stop, ready: ready())
+    carried._stop = Mock(wait=lambda _: False)
+    carried._carry()
+    said = capfd.readouterr().err.strip()
+    assert said.startswith(told) if told else said == ""
+
+
+def test_a_question_is_asked_with_what_it_is_about_even_with_quiet(queue: Fake) -> None:
+    queue.states = ["running"]
+    asked = run("cancel", "dev", "42", "--quiet", stdin="\n", code=2).stderr
+    assert "job 42 (train\\x1b[2J): running on 2 nodes" in asked and "End 1 job?" in asked
+    queue.states = ["completed"]
+    assert run("cancel", "dev", "42", "--quiet").output == ""
+
+
+def test_manifests_of_a_wrong_shape_are_refused_by_file_and_line(queue: Fake, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    head = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n"
+    file.write_text(f"{head}spec: {{template: {{spec: {{\n  containers: [7]}}}}}}\n")
+    why = (
+        "5: spec.template.spec.containers[0]: it is `7`, and a container is a mapping: write one, "
+        "with name and image\n"
+    )
+    for words in ((), ("--dry-run",)):
+        assert run("submit", "eks-p5en", str(file), *words, code=2).stderr == f"{file}:{why}"
+    piped = run("submit", "eks-p5en", "-", "--dry-run", stdin=file.read_bytes(), code=2)
+    assert piped.stderr == f"standard input:{why}" and not queue.submitted
+    ours = run("pytorch", "eks-p5en", "--nodes", "2", "--image", "trainer:1").stdout
+    run("submit", "eks-p5en", "-", "--dry-run", stdin=ours)
 
 
 def test_who_watches_sees_log_and_end(queue: Fake) -> None:

@@ -21,6 +21,7 @@ from kubernetes_support import environment
 from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
 from ultracluster.account.wait.kubernetes_api import KubernetesApi, token
 from ultracluster.cli import job_shell_kubernetes as module
+from ultracluster.cli.terminal import Wishes
 from ultracluster.model import resolve
 
 KNOWN = resolve(environment({"teams": {"research": {"quota": 16}}}))
@@ -104,6 +105,22 @@ def test_a_terminal_in_a_pod_and_nothing_left(cluster: Cluster, tmp_path: Path, 
     cluster.collect_garbage()
     assert cluster.names("jobsets", "research") == []
     assert "is given back" in capfd.readouterr().err
+
+
+def test_with_quiet_a_terminal_says_nothing_that_is_no_error(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.setattr(Wishes, "quiet", True)
+    controller = threading.Thread(target=start, args=(cluster,))
+    controller.start()
+    assert shell(ports=(8888, 8889)) == 5
+    controller.join()
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr(KubernetesQueue, "cancel", lambda _, ids: dict.fromkeys(ids, "it is locked"))
+    monkeypatch.setattr(module, "pause", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert shell() == 130
+    told = capfd.readouterr().err
+    assert "is not ended (it is locked): `ultracluster job cancel" in told and told.count("\n") == 1
 
 
 def test_who_gives_up_waiting_leaves_nothing(

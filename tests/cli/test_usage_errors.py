@@ -26,6 +26,24 @@ WRONG: list[tuple[str, str]] = [
     ("job zzzz dev", "there is no command `job zzzz`: `ultracluster job --help` lists them"),
     ("validate dev --jsn", "`ultracluster validate` has no option --jsn: --json"),
     ("nodes list dev --grup x", "`ultracluster nodes list` has no option --grup: --group"),
+    ("nodes list dev --group-nam x", "`ultracluster nodes list` has no option --group-nam: --group"),
+    (
+        "job pytorch dev --program x.py",
+        "`ultracluster job pytorch` has no option --program: job submit --program",
+    ),
+    ("job jax dev --program x.py", "`ultracluster job jax` has no option --program: job submit --program"),
+    (
+        "job list dev --dry-run",
+        "`ultracluster job list` has no option --dry-run: job shell --dry-run or job submit --dry-run",
+    ),
+    (
+        "job logs dev 7 --nodes 2",
+        "`ultracluster job logs` has no option --nodes: `ultracluster job logs --help` lists them",
+    ),
+    (
+        "plan dev --priory",
+        "`ultracluster plan` has no option --priory: `ultracluster plan --help` lists them",
+    ),
     ("plan dev --zzzz", "`ultracluster plan` has no option --zzzz: `ultracluster plan --help` lists them"),
     ("plan dev -z", "`ultracluster plan` has no option -z: `ultracluster plan --help` lists them"),
     ("--zzzz", "`ultracluster` has no option --zzzz: `ultracluster --help` lists them"),
@@ -73,10 +91,9 @@ def test_what_is_said_as_json(line: str, said: str) -> None:
     assert ended.exit_code == 2
     document = json.loads(ended.stdout)
     assert document["schema"] == "ultracluster.error/1"
-    near_json = "image recipe" in line  # which has no --json
-    assert document["message"] == (
-        "`ultracluster image recipe` has no option --json: --os" if near_json else said
-    )
+    if "image recipe" in line:  # which has no --json
+        said = "`ultracluster image recipe` has no option --json: image list --json or image show --json"
+    assert document["message"] == said
 
 
 def test_quiet_keeps_the_error_and_drops_the_usage() -> None:

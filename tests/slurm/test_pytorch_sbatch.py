@@ -58,6 +58,17 @@ def test_the_batch_script_is_clean(base: str, more: list[str], tmp_path: Path) -
         subprocess.run(["shellcheck", "--shell=bash", "-"], input=part, text=True, check=True)
 
 
+@pytest.mark.parametrize(
+    ("base", "processes", "said"),
+    [
+        ("prod", "8", "EFA interfaces each; 8 processes on a node."),
+        ("dev", "1", ", 1 EFA interface each; 1 process on a node."),
+    ],
+)
+def test_one_of_a_thing_is_named_so(base: str, processes: str, said: str, tmp_path: Path) -> None:
+    assert f"{said}\n" in script(tmp_path, base, "--processes", processes)
+
+
 def test_the_options_of_a_team(tmp_path: Path) -> None:
     made = script(tmp_path, "prod", "--team", "research", changes={"teams": SLURM_TEAMS})
     for line in ("--account=research", "--qos=normal", "--gpus-per-node=8", "--exclusive", "--nodes=1"):

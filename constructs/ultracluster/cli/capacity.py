@@ -21,6 +21,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import LateBar
+from ultracluster.cli.report import text_table
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -179,9 +180,11 @@ def as_text(found: Search, wishes: list[Wish]) -> str:
     """The search for a person, cheapest first."""
     lines = list(wish_lines(wishes))
     lines.append("")
-    lines += [offer_line(offer) for offer in found.offers] or [
-        "Nothing is offered: try fewer instances, fewer days or a later start."
-    ]
+    if found.offers:
+        rows = [_cells(offer) for offer in found.offers]
+        lines += text_table(_HEADS, rows, numbers=_HEADS[:2]).split("\n")
+    else:
+        lines.append("Nothing is offered: try fewer instances, fewer days or a later start.")
     lines += [
         f"could not be asked: {wish.kind} for {wish.instance_type}: {why}" for wish, why in found.failures
     ]
@@ -190,16 +193,39 @@ def as_text(found: Search, wishes: list[Wish]) -> str:
     return "\n".join(map(one_line, lines))
 
 
+_HEADS = ("instance-hour", "in all", "nodes", "capacity", "zone", "start (UTC)", "end (UTC)", "id")
+
+
+def _cells(offer: Offer) -> tuple[str, ...]:
+    wish = offer.wish
+    return (
+        f"{offer.per_hour:.3f} {offer.currency}",
+        f"{offer.price:,.2f} {offer.currency}",
+        f"{offer.count} x {wish.instance_type}",
+        f"{wish.kind}{f' for {wish.group}' if wish.group else ''}{_parts(offer)}",
+        _zone(offer),
+        f"{offer.start:%Y-%m-%d %H:%M}",
+        f"{offer.end:%Y-%m-%d %H:%M}" if offer.end else "?",
+        offer.id,
+    )
+
+
 def offer_line(offer: Offer) -> str:
     """An offer in one line."""
     end = f"{offer.end:%Y-%m-%d %H:%M}" if offer.end else "?"
-    zone = {True: "", False: f" (not {offer.wish.zone_id})", None: ""}[offer.fits_zone]
-    parts = f", in {len(offer.segments)} parts with breaks" if len(offer.segments) > 1 else ""
     return (
-        f"{offer.per_hour:9.3f} {offer.currency} per instance-hour, {offer.price:,.2f} in all  "
-        f"{offer.wish.instance_type}  {offer.wish.kind}  {', '.join(offer.zones)}{zone}  "
-        f"{offer.start:%Y-%m-%d %H:%M} to {end} UTC{parts}  {offer.id}"
+        f"{offer.per_hour:.3f} {offer.currency} per instance-hour, {offer.price:,.2f} in all  "
+        f"{offer.wish.instance_type}  {offer.wish.kind}  {_zone(offer)}  "
+        f"{offer.start:%Y-%m-%d %H:%M} to {end} UTC{_parts(offer)}  {offer.id}"
     )
+
+
+def _zone(offer: Offer) -> str:
+    return ", ".join(offer.zones) + (f" (not {offer.wish.zone_id})" if offer.fits_zone is False else "")
+
+
+def _parts(offer: Offer) -> str:
+    return f", in {len(offer.segments)} parts with breaks" if len(offer.segments) > 1 else ""
 
 
 def _wish(wish: Wish) -> Wished:

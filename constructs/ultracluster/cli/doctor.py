@@ -63,6 +63,7 @@ def as_dict(found: Examination) -> Examined:
                 "id": one.failure.id,
                 "cause": one.failure.cause,
                 "do": one.failure.do,
+                "page": one.failure.page,
                 "sources": list(one.failure.sources),
                 "evidence": [labels[number] for number in one.evidence],
             }
@@ -92,6 +93,7 @@ def as_text(found: Examination, name: str) -> str:
             f"{'likely cause' if number == 0 else 'or'}: {one.failure.cause}",
             f"  do: {one.failure.do}",
             f"  seen in: {_some([labels[place] for place in one.evidence])}",
+            f"  more: docs/{one.failure.page}",
             f"  known from: {_some(list(one.failure.sources))}",
         ]
     seen = [fact for fact in found.facts if fact.level != "info"]

@@ -326,11 +326,12 @@ def cancel(
             refuse(str(error))
         over = [job for job in found if job.over]
         going = [job for job in found if not job.over]
+        asks = going and not yes
         for job in found:
-            whose = f", of {job.user}" if job.user else ""
-            typer.echo(one_line(f"{summary(job, '')}{whose}"), err=True)
+            line = one_line(f"{summary(job, '')}{f', of {job.user}' if job.user else ''}")
+            typer.echo(line, err=True) if asks else remark(line)  # a question is nothing without it
         if not going:
-            typer.echo("Nothing to end.", err=True)
+            remark("Nothing to end.")
             return
         confirm(f"End {len(going)} job{'s' if len(going) > 1 else ''}?", yes)
         try:

@@ -29,7 +29,7 @@ from ultracluster.cli.environments import (
 from ultracluster.cli.job_options import GroupOption, TeamOption
 from ultracluster.cli.job_queue import AsOption
 from ultracluster.cli.progress import LINE, working
-from ultracluster.cli.terminal import hand_over, remark
+from ultracluster.cli.terminal import hand_over, quiet, remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -262,9 +262,9 @@ class _Carried:
         from ultracluster.account.queue.slurm import SlurmQueue
 
         def ready() -> None:
-            _tell(
-                f"http://127.0.0.1:{self._ports[0]} is port {self._ports[1]} of the first node's 127.0.0.1."
-            )
+            here, there = self._ports
+            if not quiet():
+                _tell(f"http://127.0.0.1:{here} is port {there} of the first node's 127.0.0.1.")
 
         queue, end = SlurmQueue(self._session, ""), clock.monotonic() + SLURM_WAITS
         try:

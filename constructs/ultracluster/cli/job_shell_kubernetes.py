@@ -17,6 +17,7 @@ import typer
 
 from ultracluster.cli.environments import open_account, refuse
 from ultracluster.cli.progress import LINE
+from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -180,7 +181,8 @@ def _work(
 def _end(queue: KubernetesQueue, job_id: str, environment: Path) -> None:
     why = queue.cancel([job_id]).get(job_id, "")
     if why and "there is no job" not in why:
-        _say(f"{job_id} is not ended ({why}): `ultracluster job cancel {environment} {job_id}`")
+        line = f"{job_id} is not ended ({why}): `ultracluster job cancel {environment} {job_id}`"
+        typer.echo(one_line(line), err=True)
     else:
         _say(f"{job_id} is given back.")
 
@@ -211,7 +213,7 @@ def _parting() -> Generator[None]:
 
 
 def _say(line: str) -> None:
-    typer.echo(one_line(line), err=True)
+    remark(one_line(line))
 
 
 __all__ = ["kubernetes_shell", "shell_text"]

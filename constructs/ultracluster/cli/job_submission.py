@@ -14,7 +14,7 @@ import typer
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
-from ultracluster.config.plain_text import one_line
+from ultracluster.config.plain_text import one_line, visible
 
 if TYPE_CHECKING:
     from ultracluster.account.queue.queue import Program, Submission
@@ -70,6 +70,11 @@ def _bytes(path: Path, most: int) -> bytes:
 def check_text(cluster: Cluster, file: str, text: str) -> None:
     """Refuse what the scheduler cannot mean."""
     if cluster.traits.kubernetes:
+        from ultracluster.kubernetes.job_shape import shape_faults
+
+        place = "standard input" if file == "-" else file
+        if faults := shape_faults(text):
+            refuse("\n".join(one_line(f"{place}:{one.line}: {one}") for one in faults))
         return
     if not text.startswith("#!"):
         refuse(f"{file}: a batch script of Slurm begins with `#!/bin/bash`")
@@ -140,13 +145,11 @@ def tell_plan(
             },
         )  # fmt: skip
         return
-    typer.echo(text, nl=not text.endswith("\n"))
-    typer.echo(f"Nothing was submitted. This would be sent {where}.", err=True)
+    typer.echo(visible(text), nl=not text.endswith("\n"))  # before echo, which drops colours off a terminal
+    remark(f"Nothing was submitted. This would be sent {where}.")
     if program:
         words = " ".join([program.name, *program.arguments])
-        typer.echo(
-            f"With it travels {program.name} ({len(program.content):,} bytes), started as: {words}", err=True
-        )
+        remark(f"With it travels {program.name} ({len(program.content):,} bytes), started as: {words}")
 
 
 def _kubernetes_plan(cluster: Cluster, submission: Submission, team: str | None) -> tuple[str, str]:

@@ -15,6 +15,8 @@ _NOT_ONE_OF = re.compile(r"(?:Value error, )?'(?P<value>.*)' is not one of (?P<c
 _TOO_MANY = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<words>.*)\)\.?", re.DOTALL)
 _FRAME = re.compile(r"^(?:Value error, |Input should be )")
 PROGRAM = "ultracluster"
+_NEAR = 0.65
+"""How much of a name is the same where one is mistaken for the other; without the dashes that all have."""
 
 
 def is_help(error: typer.TyperException) -> bool:
@@ -26,9 +28,7 @@ def worded(error: typer.TyperException) -> str:
     """The error in one line."""
     option = getattr(error, "option_name", None)
     if hasattr(error, "possibilities"):
-        return no_option(
-            getattr(error, "ctx", None), str(option), getattr(error, "possibilities", None) or ()
-        )
+        return no_option(getattr(error, "ctx", None), str(option))
     said = error.message
     if option := getattr(error, "option_name", None):
         return one_line(f"{option}: a value is missing" if "requires an" in said else said)
@@ -69,11 +69,38 @@ def no_command(context: typer.Context, name: str, tree: Sequence[str]) -> str:
     return f"there is no command `{asked}`: {instead}"
 
 
-def no_option(context: Any, name: str, near: Iterable[str]) -> str:
+def no_option(context: Any, name: str) -> str:
     """A command has no such option."""
     words = " ".join([PROGRAM, *words_of(context)])
-    instead = " or ".join(sorted(near)) or f"`{words} --help` lists them"
+    written = _options(context.command) if context else []
+    own = {one.removeprefix("--"): one for one in written if one.startswith("--")}
+    near = [own[one] for one in difflib.get_close_matches(name.removeprefix("--"), own, cutoff=_NEAR)]
+    instead = " or ".join(_elsewhere(context, name) or sorted(near)) or f"`{words} --help` lists them"
     return one_line(f"`{words}` has no option {name}: {instead}")
+
+
+def _elsewhere(context: Any, name: str) -> list[str]:
+    """Commands of the same group that have the option; none where so many do that none is meant."""
+    group = context.parent if context else None
+    if group is None or group.parent is None:  # commands without a group have little in common
+        return []
+    found = [one for one in group.command.list_commands(group) if name in _options_of(group, one)]
+    return [" ".join([*words_of(group), one, name]) for one in found] if len(found) <= 3 else []
+
+
+def _options_of(group: Any, name: str) -> Iterable[str]:
+    command = group.command.get_command(group, name)
+    return _options(command) if command and not command.hidden else ()
+
+
+def _options(command: Any) -> list[str]:
+    """As they are written, those that the help shows."""
+    return [
+        written
+        for one in command.params
+        if one.param_type_name == "option" and not getattr(one, "hidden", False)
+        for written in (*one.opts, *one.secondary_opts)
+    ]
 
 
 def usage(error: typer.TyperException) -> str:

@@ -86,6 +86,22 @@ def load_documents(text: str) -> list[Any]:
         raise ValueError(str(error)) from None
 
 
+def compose_documents(text: str) -> list[Node | None]:
+    """The nodes of each document that `load_documents` has, in its order.
+
+    Raises:
+        TooDeepError, TooMuchError, ValueError: as there.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _Composer
+    try:
+        return list(yaml.compose_all(text))
+    except RecursionError:
+        raise TooDeepError from None
+    except (YAMLError, ValueError) as error:
+        raise ValueError(str(error)) from None
+
+
 def directive_line(text: str) -> int:
     """The line of a directive (`%YAML 1.1` would turn words into booleans); 0 without one."""
     for number, line in enumerate(text.splitlines(), start=1):

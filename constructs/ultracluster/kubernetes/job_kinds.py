@@ -15,7 +15,8 @@ from typing import Any
 
 Manifest = dict[str, Any]
 
-_EACH = "*"
+EACH = "*"
+"""Each of a list, or of a mapping, on the way to a template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +50,25 @@ _POD_OF_JOB = ("spec", "template")
 KINDS = (
     JobKind(
         "JobSet", "jobset.x-k8s.io/v1alpha2", "jobsets", JOBSET_NAME,
-        ("spec", "replicatedJobs", _EACH, "template", *_POD_OF_JOB),
+        ("spec", "replicatedJobs", EACH, "template", *_POD_OF_JOB),
     ),
     JobKind(
         "HyperPodPyTorchJob", "sagemaker.amazonaws.com/v1", "hyperpodpytorchjobs", "HPJob",
-        ("spec", "replicaSpecs", _EACH, "template"),
+        ("spec", "replicaSpecs", EACH, "template"),
     ),
     JobKind(
         "PyTorchJob", "kubeflow.org/v1", "pytorchjobs", _KUBEFLOW,
-        ("spec", "pytorchReplicaSpecs", _EACH, "template"),
+        ("spec", "pytorchReplicaSpecs", EACH, "template"),
     ),
     JobKind(
         "MPIJob", "kubeflow.org/v2beta1", "mpijobs", _KUBEFLOW,
-        ("spec", "mpiReplicaSpecs", _EACH, "template"),
+        ("spec", "mpiReplicaSpecs", EACH, "template"),
     ),
     # its pods are those of a runtime that the cluster has, in a JobSet
     JobKind("TrainJob", "trainer.kubeflow.org/v1alpha1", "trainjobs", JOBSET_NAME),
     JobKind(
         "Job", "batch.volcano.sh/v1alpha1", "jobs", "volcano.sh/job-name",
-        ("spec", "tasks", _EACH, "template"),
+        ("spec", "tasks", EACH, "template"),
     ),
     JobKind("Job", "batch/v1", "jobs", JOB_NAME, _POD_OF_JOB),
 )  # fmt: skip
@@ -95,11 +96,11 @@ def place(version: str, plural: str, namespace: str | None) -> str:
 
 
 def _below(item: Any, step: str) -> list[Any]:
-    if step != _EACH:
+    if step != EACH:
         return [item[step]] if isinstance(item, dict) and step in item else []
     if isinstance(item, dict):
         return list(item.values())
     return list(item) if isinstance(item, list) else []
 
 
-__all__ = ["COMPANIONS", "JOBSET_NAME", "JOB_NAME", "KINDS", "JobKind", "kind_of", "place"]
+__all__ = ["COMPANIONS", "EACH", "JOBSET_NAME", "JOB_NAME", "KINDS", "JobKind", "kind_of", "place"]

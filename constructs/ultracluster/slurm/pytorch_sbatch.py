@@ -56,9 +56,10 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
         if value is not None
     ]
     kind = pool.instance_type
+    interfaces = kind.least_efa_interfaces
     head.append(
-        f"# {job.nodes} x {kind.name}, {kind.least_efa_interfaces} EFA interfaces each; "
-        f"{job.processes} processes on a node."
+        f"# {job.nodes} x {kind.name}, {interfaces} EFA interface{'s' * (interfaces != 1)} each; "
+        f"{job.processes} process{'es' * (job.processes != 1)} on a node."
     )
     step = STEP.replace("@newest@", NEWEST if job.checkpoints else "").replace("@torchrun@", _torchrun(job))
     parts = [

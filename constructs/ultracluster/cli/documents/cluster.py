@@ -122,6 +122,8 @@ class Cause(TypedDict):
     id: str
     cause: str
     do: str
+    page: str
+    """Of docs/, where more stands."""
     sources: list[str]
     """Where the failure is known from."""
     evidence: list[str]
