@@ -244,8 +244,8 @@ finds_with_mkdir() {
 }
 
 @test "lustre: a file system that does not answer is unknown, then a fault" {
-  # what asks it hangs, as `rm` here
-  hangs rm
+  # what asks it hangs, as `cat` here
+  hangs cat
   LOOK_SECONDS=0.5 finds unknown late lustre
   LOOK_SECONDS=0.5 DEAD_SECONDS=0 finds critical silent lustre
   says action none
