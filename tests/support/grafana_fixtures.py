@@ -38,7 +38,6 @@ def fill(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, side: Aws) -> Run:
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setattr(workspace, "SCHEME", "http")
     monkeypatch.setattr(client, "PAUSES", (0, 0))
-    monkeypatch.setattr(client, "TIMEOUT", 0.5)
     monkeypatch.setattr(aws, "Account", lambda **_: side.account)
 
     def invoke(
