@@ -29,12 +29,12 @@ WRONG: list[tuple[str, str]] = [
     ("nodes list dev --group-nam x", "`ultracluster nodes list` has no option --group-nam: --group"),
     (
         "job pytorch dev --program x.py",
-        "`ultracluster job pytorch` has no option --program: job submit --program",
+        "`ultracluster job pytorch` has no option --program: use it with job submit",
     ),
-    ("job jax dev --program x.py", "`ultracluster job jax` has no option --program: job submit --program"),
+    ("job jax dev --program x.py", "`ultracluster job jax` has no option --program: use it with job submit"),
     (
         "job list dev --dry-run",
-        "`ultracluster job list` has no option --dry-run: job shell --dry-run or job submit --dry-run",
+        "`ultracluster job list` has no option --dry-run: use it with job shell or job submit",
     ),
     (
         "job logs dev 7 --nodes 2",
@@ -92,7 +92,7 @@ def test_what_is_said_as_json(line: str, said: str) -> None:
     document = json.loads(ended.stdout)
     assert document["schema"] == "ultracluster.error/1"
     if "image recipe" in line:  # which has no --json
-        said = "`ultracluster image recipe` has no option --json: image list --json or image show --json"
+        said = "`ultracluster image recipe` has no option --json: use it with image list or image show"
     assert document["message"] == said
 
 

@@ -75,7 +75,9 @@ def no_option(context: Any, name: str) -> str:
     written = _options(context.command) if context else []
     own = {one.removeprefix("--"): one for one in written if one.startswith("--")}
     near = [own[one] for one in difflib.get_close_matches(name.removeprefix("--"), own, cutoff=_NEAR)]
-    instead = " or ".join(_elsewhere(context, name) or sorted(near)) or f"`{words} --help` lists them"
+    if others := _elsewhere(context, name):
+        return one_line(f"`{words}` has no option {name}: use it with {' or '.join(others)}")
+    instead = " or ".join(sorted(near)) or f"`{words} --help` lists them"
     return one_line(f"`{words}` has no option {name}: {instead}")
 
 
@@ -85,7 +87,7 @@ def _elsewhere(context: Any, name: str) -> list[str]:
     if group is None or group.parent is None:  # commands without a group have little in common
         return []
     found = [one for one in group.command.list_commands(group) if name in _options_of(group, one)]
-    return [" ".join([*words_of(group), one, name]) for one in found] if len(found) <= 3 else []
+    return [" ".join([*words_of(group), one]) for one in found] if len(found) <= 3 else []
 
 
 def _options_of(group: Any, name: str) -> Iterable[str]:
