@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Labels = frozenset[tuple[str, str]]
+STALE = 0x7FF0000000000002
+"""The bits of a NaN by which Prometheus says that a series ended (model/value/value.go, StaleNaN)."""
 
 
 class Receiver:
@@ -28,8 +30,11 @@ class Receiver:
         """Scheme and scope of the signatures: what precedes the signed headers."""
         self.samples: defaultdict[Labels, dict[int, float]] = defaultdict(dict)
         """Value by time in milliseconds, by series."""
+        self.ended: dict[Labels, int] = {}
+        """When a series was last said to have ended: its exporter was gone, or too slow for one scrape."""
         self.late = 0
         """Samples that came after a younger one of their series."""
+        self._youngest: dict[Labels, int] = {}
         self._labels: dict[bytes, Labels] = {}
         self._lock = threading.Lock()
         receiver = self
@@ -71,12 +76,16 @@ class Receiver:
             self.authorizations.add(str(headers.get("Authorization", "")).partition(", SignedHeaders")[0])
             if status == 200:
                 for labels, at, value in self._written(uncompressed(body)):
-                    known = self.samples[labels]
-                    self.late += bool(known) and at < next(reversed(known))
-                    known[at] = value
+                    self.late += at < self._youngest.get(labels, at)
+                    self._youngest[labels] = at
+                    if value is None:
+                        self.ended[labels] = at
+                    else:
+                        self.samples[labels][at] = value
         return status
 
-    def _written(self, message: bytes) -> Iterator[tuple[Labels, int, float]]:
+    def _written(self, message: bytes) -> Iterator[tuple[Labels, int, float | None]]:
+        """Series, milliseconds and value; no value where the series ended."""
         for number, series in fields(message):
             if number != 1 or not isinstance(series, bytes):
                 continue
@@ -91,10 +100,14 @@ class Receiver:
                 if number == 2 and isinstance(part, bytes):
                     sample = dict(fields(part))
                     raw = sample.get(1, 0)
-                    value = struct.unpack("<d", raw)[0] if isinstance(raw, bytes) else 0.0
+                    bits = int.from_bytes(raw, "little") if isinstance(raw, bytes) else 0
                     at = sample.get(2, 0)
                     assert isinstance(at, int)
-                    yield labels, at, value
+                    yield (
+                        labels,
+                        at,
+                        None if bits == STALE else struct.unpack("<d", bits.to_bytes(8, "little"))[0],
+                    )
 
     # --- what tests ask ---
 
