@@ -66,11 +66,15 @@ run_check::folder() {
 # run_check::start FOLDER: the process group of the look, then its status. None of its output goes to a pipe that a caller
 # waits for.
 run_check::start() {
+  local status
   set -m
   HEALTH_FOUND=$1/found bash "$ULTRACLUSTER_HOME/lib/run_check.sh" --inside "$CHECK" "$VERB" >"$1/out" 2>"$1/err" </dev/null &
   echo "$!"
   wait "$!" 2>/dev/null
-  echo "$?"
+  status=$?
+  # what the look started and did not wait for ends with it
+  kill -KILL -- "-$!"
+  echo "$status"
 } 2>/dev/null
 
 run_check::last_words() {

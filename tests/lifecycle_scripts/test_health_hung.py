@@ -57,12 +57,41 @@ def look(home: Path, root: Path, **environment: str) -> tuple[dict[str, Any], fl
     return json.loads(done.stdout), time.monotonic() - started
 
 
-def test_a_tool_that_hangs(tmp_path: Path, freezer: Path | None) -> None:
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The scripts, whose checks a test may write anew, and below `root` a node."""
     home, root = tmp_path / "scripts", tmp_path / "root"
     for folder in ("lib", "health"):
         shutil.copytree(ROOT / "lifecycle_scripts" / folder, home / folder)
     (root / "var/lib/ultracluster/health").mkdir(parents=True)
     (root / "var/lib/ultracluster/health/node").write_text("NODE_ACCELERATOR_NAME=H100\n")
+    return home
+
+
+def test_what_a_check_starts_and_forgets_ends_with_it(home: Path, tmp_path: Path) -> None:
+    """Else a look every minute would fill a node with what hangs behind it."""
+    (home / "health" / "gpu_count.sh").write_text(
+        "gpu_count::applies() { :; }\n"
+        f"gpu_count::quick() {{ sleep 60 & echo $! >'{tmp_path}/left'; health::ok well; }}\n"
+    )
+    found, _ = look(home, tmp_path / "root")
+    assert found["result"] == "ok"
+    left = Path("/proc") / (tmp_path / "left").read_text().strip() / "stat"
+    deadline = time.monotonic() + 5
+    while _runs(left):
+        assert time.monotonic() < deadline, "it still runs"
+        time.sleep(0.02)
+
+
+def _runs(stat: Path) -> bool:
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_a_tool_that_hangs(home: Path, tmp_path: Path, freezer: Path | None) -> None:
+    root = tmp_path / "root"
     hangs = (
         f"echo $$ >{freezer}/tasks; echo FROZEN >{freezer}/freezer.state; sleep 60"
         if freezer
