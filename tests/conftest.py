@@ -43,6 +43,25 @@ def _path() -> Iterator[None]:
     os.environ["PATH"] = before
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _service_models() -> None:
+    """A worker reads the description of each AWS service once, where each session of boto3 would.
+
+    It is megabytes of JSON, and all clients of one session share it, so nothing writes to it.
+    """
+    from botocore.loaders import JSONFileLoader
+
+    read = JSONFileLoader.load_file
+    known: dict[str, Any] = {}
+
+    def load_file(self: JSONFileLoader, file_path: str) -> Any:
+        if known.get(file_path) is None:
+            known[file_path] = read(self, file_path)
+        return known[file_path]
+
+    JSONFileLoader.load_file = load_file
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: LONGEST_FIRST.index(item.path.name) if item.path.name in LONGEST_FIRST else 99

@@ -90,9 +90,12 @@ def tool_files(folder: Path) -> list[Path]:
 def _named(path: str, text: str) -> bool:
     """Whether scripts speak of a file: of one in `files/` only by its name, of others without the suffix."""
     folder, name = path.split("/", 1)
+    # what precedes it is looked at last: a pattern that begins with a literal is searched a hundred times as fast
     if folder == "files":
-        return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
-    return re.search(rf"\b{folder}/{re.escape(name.rsplit('.', 1)[0])}\b", text) is not None
+        word = re.escape(name)
+        return re.search(rf"{word}(?![\w-])(?<![\w.-]{word})", text) is not None
+    word = re.escape(path.rsplit(".", 1)[0])
+    return re.search(rf"{word}\b(?<!\w{word})", text) is not None
 
 
 def _code(script: Path) -> str:
