@@ -150,6 +150,15 @@ def test_cfn_lint_accepts_every_template(name: str, synthesised: Get) -> None:
     assert cfn_lint(files, config.region) == ""
 
 
+def test_cfn_lint_is_asked_indeed(tmp_path: Path) -> None:
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"Nme": "x"}}
+    file = tmp_path / "one.template.json"
+    file.write_text(json.dumps({"Resources": {"Bucket": bucket}}))
+    assert "E3002" in cfn_lint([str(file)], "us-east-1")
+    file.write_text(json.dumps({"Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}}}))
+    assert cfn_lint([str(file)], "us-east-1") == ""
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_synth_looks_nothing_up(name: str, synthesised: Get) -> None:
     manifest = json.loads((synthesised(name).folder / "manifest.json").read_text())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,20 +119,14 @@ def many(value: Any) -> list[Any]:
 
 
 def cfn_lint(files: list[str], region: str) -> str:
-    """What cfn-lint says of templates in a Region, warnings included; empty if nothing."""
+    """What cfn-lint says of templates in a Region, warnings included; empty if nothing.
+
+    As its command does, but in this process: it starts once, and reads the schema of a resource once.
+    """
+    from cfnlint.config import ConfigMixIn
+    from cfnlint.runner import Runner
+
     not_ours = ["W3005"]  # the CDK's own Lambda construct names its role in DependsOn, too
-    command = [
-        "cfn-lint",
-        "--format",
-        "parseable",
-        "--regions",
-        region,
-        "--ignore-checks",
-        *not_ours,
-        "-t",
-        *files,
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode not in (0, 2, 4, 6, 8, 10, 12, 14):
-        raise RuntimeError(result.stderr)
-    return result.stdout + result.stderr
+    options = ["--format", "parseable", "--regions", region, "--ignore-checks", *not_ours, "-t", *files]
+    runner = Runner(ConfigMixIn(options))
+    return runner.formatter.print_matches(list(runner.run()), runner.rules, config=runner.config) or ""
