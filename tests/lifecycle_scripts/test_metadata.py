@@ -137,7 +137,7 @@ class Node:
     def asks(self, uid: int, host: str = IPV4, *before: str, space: int = 0) -> int:
         """How curl ends where a user asks for metadata; `before` is what starts it."""
         who = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--")
-        curl = ("curl", "--silent", "--noproxy", "*", "--max-time", "3", f"http://{host}/")
+        curl = ("curl", "--silent", "--noproxy", "*", "--max-time", "15", f"http://{host}/")
         return self.run(*(who if uid else ()), *before, *curl, space=space).returncode
 
     def tool(self, verb: str) -> subprocess.CompletedProcess[str]:
@@ -182,7 +182,7 @@ def test_metadata_are_for_services_only(node: Node) -> None:
         assert node.asks(FURTHER, host) == 0, host
         started = time.monotonic()
         assert node.asks(USER, host) == REFUSED, host
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
     # a user namespace, as enroot and rootless containers have: root there is the user here
     assert node.asks(USER, IPV4, "unshare", "--user", "--map-root-user") == REFUSED
     assert node.asks(USER, IPV4, "unshare", "--user", "--map-root-user", "unshare", "--user") == REFUSED

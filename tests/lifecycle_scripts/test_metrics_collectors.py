@@ -83,7 +83,7 @@ def test_what_lustre_has_counted(node: Node) -> None:
         told['ultracluster_lustre_size_bytes{fs="/fsx"}']
         == os.statvfs(node.root).f_blocks * os.statvfs(node.root).f_frsize
     )
-    assert 0 <= told['ultracluster_lustre_probe_seconds{fs="/fsx"}'] < 2
+    assert 0 <= told['ultracluster_lustre_probe_seconds{fs="/fsx"}'] < 10
 
 
 def test_a_lost_target_and_an_eviction_count_once(node: Node) -> None:

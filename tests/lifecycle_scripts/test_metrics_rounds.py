@@ -78,7 +78,7 @@ def test_what_fails_or_hangs_costs_itself_only(node: Node, tmp_path: Path) -> No
         collector("leaves", leaves_a_child, 1), collector("talks", talks),
     )  # fmt: skip
 
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20, "it waited for what sleeps"
     assert {name: one["up"] for name, one in told.items()} == {
         "good": 1, "fails": 0, "hangs": 0, "leaves": 0, "talks": 1,
     }  # fmt: skip

@@ -161,7 +161,7 @@ def test_thousands_of_nodes_and_jobs_stay_within_the_limits(node: Node) -> None:
     )
     began = time.monotonic()
     found = told(node)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert sum(key[0] == "job_node" for key in found) == 1000
     assert sum(key[0] == "pending_jobs" for key in found) == slurm.MOST_WAITS
 

@@ -200,14 +200,14 @@ def test_steps_without_a_context(metrics: ModuleType, tmp_path: Path) -> None:
         time.sleep(0.01)
         if number == 1:
             with metrics.checkpoint():
-                time.sleep(0.2)
+                time.sleep(1)
         metrics.step_done(number, tokens=7, loss=number)
     metrics.stop()
     training = told(tmp_path)["training"]
     assert training["step"] == 2 and training["loss"] == 2
-    assert training["checkpoint_seconds"] >= 0.2
-    assert training["step_seconds"] < 0.2, "a checkpoint is no step time"
-    assert training["lost_seconds_total"]["checkpoint"] >= 0.2
+    assert training["checkpoint_seconds"] >= 1
+    assert training["step_seconds"] < 1, "a checkpoint is no step time"
+    assert training["lost_seconds_total"]["checkpoint"] >= 1
 
 
 def test_a_step_that_fails_does_not_count_and_its_error_is_the_programs(metrics: ModuleType) -> None:

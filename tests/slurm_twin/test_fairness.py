@@ -94,11 +94,12 @@ def test_a_job_of_low_priority_gives_way_and_comes_back(twin: Twin) -> None:
     # the two minutes for a checkpoint are three seconds here
     twin.run("sacctmgr -i modify qos where name=low set gracetime=3")
     script = (
-        "#!/bin/bash\ntrap 'echo saved >>saved' TERM\nsleep 600 &\nuntil wait; [ $? -le 128 ]; do :; done\n"
+        "#!/bin/bash\ntrap 'echo saved >>saved' TERM\ntouch ready\n"
+        "sleep 600 &\nuntil wait; [ $? -le 128 ]; do :; done\n"
     )
     low = twin.submit(script, "--nodes=2", "--exclusive", "--qos=low")
     twin.wait(lambda: states(twin, low) == ["RUNNING"], 20, "the low one to run")
-    time.sleep(1)  # its trap is set
+    twin.wait(lambda: not twin.run("ls ready", user="alice", check=False).returncode, what="its trap")
 
     normal = twin.submit("#!/bin/bash\nsleep 5", "--nodes=2", "--exclusive", user="bob")
     twin.wait(lambda: states(twin, normal) == ["RUNNING"], 30, "the normal one to run")

@@ -79,9 +79,8 @@ def test_what_cannot_finish_does_not_start_and_what_can_does(twin: Twin) -> None
     elsewhere = twin.submit(SLEEPS, "--time=120", "--nodelist=n4")
 
     twin.wait(lambda: states(twin, short) == states(twin, elsewhere) == ["RUNNING"], 20, "the two that may")
-    time.sleep(2)
+    twin.wait(lambda: twin.job(long)["state_reason"] == "ReqNodeNotAvail", 20, "the reason")
     assert states(twin, long) == ["PENDING"]
-    assert twin.job(long)["state_reason"] == "ReqNodeNotAvail"
     # a second look changes nothing
     assert lease(twin, 60).count("\n") == 1
 
