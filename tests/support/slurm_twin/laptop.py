@@ -13,10 +13,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -161,6 +163,17 @@ class Laptop:
             os.chdir(self.folder)
             os.execve(sys.executable, self.command(*words), self.environment)  # noqa: S606, no shell is wanted
         return child, terminal
+
+    def hears(self, started: subprocess.Popen[str], words: str, seconds: float = 30) -> str:
+        """What it says on standard error until that has these words; `interrupt` gives the rest."""
+        assert started.stderr
+        said, end = "", time.monotonic() + seconds
+        while words not in said:
+            ready, _, _ = select.select([started.stderr], [], [], max(end - time.monotonic(), 0))
+            piece = os.read(started.stderr.fileno(), 65536).decode() if ready else ""
+            assert piece, f"within {seconds:g} s no {words!r} in {said!r}"
+            said += piece
+        return said
 
     def interrupt(self, started: subprocess.Popen[str], seconds: float = 30) -> tuple[str, str]:
         """Ctrl-C, and what it had said."""
