@@ -90,12 +90,11 @@ def tool_files(folder: Path) -> list[Path]:
 def _named(path: str, text: str) -> bool:
     """Whether scripts speak of a file: of one in `files/` only by its name, of others without the suffix."""
     folder, name = path.split("/", 1)
-    # what precedes it is looked at last: a pattern that begins with a literal is searched a hundred times as fast
-    if folder == "files":
-        word = re.escape(name)
-        return re.search(rf"{word}(?![\w-])(?<![\w.-]{word})", text) is not None
-    word = re.escape(path.rsplit(".", 1)[0])
-    return re.search(rf"{word}\b(?<!\w{word})", text) is not None
+    # looked at last is what precedes it: what begins with a literal is searched a hundred times as fast
+    in_files = folder == "files"
+    word = re.escape(name if in_files else path.rsplit(".", 1)[0])
+    pattern = rf"{word}(?![\w-])(?<![\w.-]{word})" if in_files else rf"{word}\b(?<!\w{word})"
+    return re.search(pattern, text) is not None
 
 
 def _code(script: Path) -> str:
