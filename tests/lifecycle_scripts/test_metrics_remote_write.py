@@ -64,6 +64,20 @@ def faster(node: Node, port: int, *, every: str) -> dict[str, Any]:
     return document
 
 
+class Scrapes:
+    """What an exporter says that counts how often it is asked; the scrape of that number takes a second."""
+
+    def __init__(self, slow: int = 0) -> None:
+        self.count = 0
+        self._slow = slow
+
+    def __call__(self, _: str) -> str:
+        self.count += 1
+        if self.count == self._slow:
+            time.sleep(1)
+        return f"scrapes {self.count}\n"
+
+
 @contextmanager
 def node_exporter(node: Node) -> Iterator[int]:
     """The real one with the options of its unit; the port that it listens at."""
@@ -176,24 +190,18 @@ def test_after_a_power_cut_the_agent_goes_on_with_the_log_of_before(
 ) -> None:
     """What was not sent before is given up: Prometheus sends what is younger than its own start."""
     node = node_with(tmp_path, receiver, keep={})
-    count = 0
-
-    def text(_: str) -> str:
-        nonlocal count
-        count += 1
-        return f"scrapes {count}\n"
-
+    text = Scrapes()
     with exposition(text) as port:
         document = faster(node, port, every="200ms")
         with running(node, document) as agent:
             until(lambda: receiver.named("scrapes"))
             receiver.status = 503
-            unsent = count + 1
-            until(lambda: count >= unsent + 5)
+            unsent = text.count + 1
+            until(lambda: text.count >= unsent + 5)
             agent.power_cut()
         assert node.log_bytes() > 0
         receiver.status = 200
-        started = count
+        started = text.count
         with running(node, document):
             until(lambda: _newest(receiver) > started + 3, 20)
     ((_, scrapes),) = receiver.named("scrapes").items()
@@ -209,25 +217,19 @@ def test_throttling_loses_nothing_and_a_refusal_only_what_it_refuses(
 ) -> None:
     """429 is asked again. 400, as for a clock that is far off, costs those samples; the next ones arrive."""
     node = node_with(tmp_path, receiver, keep={})
-    count = 0
-
-    def text(_: str) -> str:
-        nonlocal count
-        count += 1
-        return f"scrapes {count}\n"
-
+    text = Scrapes()
     with exposition(text) as port, running(node, faster(node, port, every="100ms")) as agent:
         until(lambda: receiver.named("scrapes"))
         receiver.status = 429
         until(lambda: receiver.answers[429] >= 3)
         receiver.status = 200
-        reached = count
+        reached = text.count
         until(lambda: _newest(receiver) > reached)
         assert agent.metric("prometheus_remote_storage_samples_failed_total") == 0
         receiver.status = 400
         until(lambda: receiver.answers[400] >= 3)
         receiver.status = 200
-        reached = count
+        reached = text.count
         until(lambda: _newest(receiver) > reached)
         assert agent.metric("prometheus_remote_storage_samples_failed_total") > 0
     ((_, scrapes),) = receiver.named("scrapes").items()
@@ -271,15 +273,7 @@ def test_an_exporter_that_is_slow_once_ends_its_series_and_they_go_on(
 ) -> None:
     """A gap is told as an end, not as a value: what is shown never holds a number that nobody measured."""
     node = node_with(tmp_path, receiver, keep={})
-    count = 0
-
-    def text(_: str) -> str:
-        nonlocal count
-        count += 1
-        if count == 3:
-            time.sleep(1)
-        return f"scrapes {count}\n"
-
+    text = Scrapes(slow=3)
     with exposition(text) as port, running(node, faster(node, port, every="200ms")):
         until(lambda: receiver.named("scrapes"))
         until(lambda: _newest(receiver) > 5)

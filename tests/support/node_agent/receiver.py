@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Labels = frozenset[tuple[str, str]]
-STALE = 0x7FF0000000000002
-"""The bits of a NaN by which Prometheus says that a series ended (model/value/value.go, StaleNaN)."""
+STALE = (0x7FF0000000000002).to_bytes(8, "little")
+"""The NaN by which Prometheus says that a series ended (model/value/value.go, StaleNaN)."""
 
 
 class Receiver:
@@ -100,14 +100,10 @@ class Receiver:
                 if number == 2 and isinstance(part, bytes):
                     sample = dict(fields(part))
                     raw = sample.get(1, 0)
-                    bits = int.from_bytes(raw, "little") if isinstance(raw, bytes) else 0
+                    value = struct.unpack("<d", raw)[0] if isinstance(raw, bytes) else 0.0
                     at = sample.get(2, 0)
                     assert isinstance(at, int)
-                    yield (
-                        labels,
-                        at,
-                        None if bits == STALE else struct.unpack("<d", bits.to_bytes(8, "little"))[0],
-                    )
+                    yield labels, at, None if raw == STALE else value
 
     # --- what tests ask ---
 
