@@ -4,6 +4,7 @@
 # Needs Python >= 3.11 and make; Node 24 comes as a wheel where the machine has no Node 22 or 24.
 ENV ?= dev
 NODES ?= 64
+DEPTH ?= test
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
@@ -129,8 +130,8 @@ destroy: setup ## delete the environment's stacks (what holds data is retained; 
 rehearse: setup ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
 	@PYTHONPATH=tests/support python -m first_boot $(if $(ALL),--all,$(ENV))
 
-test: setup-dev ## every test
-	@pytest -n 2 $(ARGS)
+test: setup-dev ## every test (DEPTH=deep: all pairs, scale and many random examples, too)
+	@pytest -n 2 --depth $(DEPTH) $(ARGS)
 
 twin: setup-dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
 	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)

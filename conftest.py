@@ -15,6 +15,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
+from cpu_time import CpuTimes  # noqa: E402 (only once the folder is on the path)
 from quick import Imports, guard  # noqa: E402 (only once the folder is on the path)
 
 # Tests run cfn-lint, cdk, shellcheck and our own command by name: this checkout's, whatever the shell has.
@@ -56,10 +57,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="leave out every file that needs the CDK, a process or a server",
     )
 
+    parser.addoption(
+        "--depth",
+        choices=["test", "deep"],
+        default=os.environ.get("DEPTH") or "test",
+        help="deep: tests marked `deep`, too, and ten times the random examples",
+    )
+    parser.addoption("--cpu-times", metavar="FILE", help="write the CPU seconds of each test file to FILE")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("quick"):
         guard()
+    if config.getoption("depth") == "deep":
+        os.environ["DEPTH"] = "deep"  # for support code, which multiplies its random examples
+    if target := config.getoption("cpu_times"):
+        config.pluginmanager.register(CpuTimes(Path(target), ROOT))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,10 +84,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("quick"):
-        left_out = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    leave_out = ["slow", "deep"] if config.getoption("quick") else ["deep"]
+    if config.getoption("depth") == "deep":
+        leave_out.remove("deep")
+    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in leave_out)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not any(item.get_closest_marker(mark) for mark in leave_out)]
 
 
 _IMPORTS = Imports(ROOT)

@@ -1,0 +1,8 @@
+"""How many random examples a test draws: few in every run, ten times as many with `--depth deep`."""
+
+import os
+
+
+def examples(count: int) -> int:
+    """`count` examples, or ten times as many in a deep run."""
+    return count * 10 if os.environ.get("DEPTH") == "deep" else count
