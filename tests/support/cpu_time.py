@@ -1,4 +1,4 @@
-"""CPU seconds of each test file: `pytest --cpu-times FILE` writes them, `make bench` compares them by folder."""
+"""CPU seconds of each test file: `pytest --cpu-times FILE` writes them; `make bench` compares folders."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ def _descendants() -> list[int]:
 def _fields(pid: int) -> list[str]:
     """Of /proc/PID/stat, after the name: state, parent, ..."""
     try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        )
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
+    return stat.rpartition(")")[2].split()
