@@ -12,6 +12,7 @@ PARALLELCLUSTER := .venv-parallelcluster
 JUDGES := .venv-judges
 EVALUATOR := tests/iam_evaluator
 GRAFANA := tests/grafana_schema
+PROSE := tools/prose
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -27,7 +28,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(VENV)/.run node_modules/.stamp ## what synth and deploy need (other targets call it)
-setup-dev: $(VENV)/.dev $(VENV)/.docs $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp node_modules/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp ## what tests and lint need (other targets call it)
+setup-dev: $(VENV)/.dev $(VENV)/.docs $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp node_modules/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp $(PROSE)/node_modules/.stamp ## what tests and lint need (other targets call it)
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found: install one, or name it: make PYTHON=/path/to/python3"; exit 2; }
@@ -90,6 +91,12 @@ $(GRAFANA)/node_modules/.stamp: $(GRAFANA)/package.json $(GRAFANA)/package-lock.
 	@npm ci --prefix $(GRAFANA) --loglevel=error --no-audit --no-fund >/dev/null
 	@touch $@
 
+# The prose linter; it reads tools/prose/words.yml.
+$(PROSE)/node_modules/.stamp: $(PROSE)/package.json $(PROSE)/package-lock.json $(VENV)/.node
+	@echo "installing the prose linter ..."
+	@npm ci --prefix $(PROSE) --loglevel=error --no-audit --no-fund >/dev/null
+	@touch $@
+
 validate: setup ## check the environment file only (under a second)
 	@ultracluster validate $(FILE)
 
@@ -150,8 +157,9 @@ quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK n
 	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --dist worksteal --quick -q $(ARGS) && \
 	  echo "make quick: $$(($$(date +%s) - start)) s"
 
-lint: setup-dev ## style, types, floors, shell
+lint: setup-dev ## style, types, layers, shell, words of added lines
 	@ruff check . && ruff format --check .
+	@python -m tools.prose
 	@lint-imports --no-cache
 	@pyright --warnings
 	@shellcheck -x $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
@@ -175,7 +183,7 @@ site: $(VENV)/.docs node_modules/.stamp ## the documentation as a site, in site/
 audit: setup-dev ## known weaknesses of what the locks name (asks public databases: needs the internet)
 	@status=0; for lock in requirements*.lock; do echo "$$lock"; \
 	  pip-audit --require-hashes --disable-pip --progress-spinner off --requirement $$lock $(AUDIT_FLAGS) || status=1; done; \
-	  npm audit || status=1; npm audit --prefix $(EVALUATOR) || status=1; npm audit --prefix $(GRAFANA) || status=1; exit $$status
+	  npm audit || status=1; npm audit --prefix $(EVALUATOR) || status=1; npm audit --prefix $(GRAFANA) || status=1; npm audit --prefix $(PROSE) || status=1; exit $$status
 
 generate: setup-dev ## JSON Schemas and reference pages from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
@@ -214,7 +222,8 @@ lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(EVALUATOR)
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(GRAFANA)
+	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(PROSE)
 	@python -c 'import json, pathlib; file = pathlib.Path("package-lock.json"); lock = json.loads(file.read_text()); [one.pop("funding", None) for one in lock["packages"].values()]; file.write_text(json.dumps(lock, indent=2) + "\n")' # addresses of authors
 
 clean: ## everything that make made
-	@rm -rf $(VENV) $(PARALLELCLUSTER) $(JUDGES) node_modules $(EVALUATOR)/node_modules $(GRAFANA)/node_modules cdk.out dist build site .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PARALLELCLUSTER) $(JUDGES) node_modules $(EVALUATOR)/node_modules $(GRAFANA)/node_modules $(PROSE)/node_modules cdk.out dist build site .pytest_cache .ruff_cache .hypothesis
