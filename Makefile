@@ -1,5 +1,6 @@
 # Everything a person or CI does here, each from a bare clone: what a target needs, it installs first.
-#   make synth ENV=dev    synthesise environments/dev.yaml (no AWS credentials needed) and print the plan
+#   make plan ENV=dev     what environments/dev.yaml is made of
+#   make synth ENV=dev    its templates (no AWS credentials needed), then the plan
 #   make test             every test
 # Needs Python >= 3.11 and make; Node 24 comes as a wheel where the machine has no Node 22 or 24.
 ENV ?= dev
@@ -14,102 +15,122 @@ EVALUATOR := tests/iam_evaluator
 GRAFANA := tests/grafana_schema
 PROSE := tools/prose
 BIN := $(VENV)/bin
+# What targets need beyond the plan's packages: templates, and a part of what tests need.
+SYNTH := $(VENV)/.run $(VENV)/.node
+DEV := $(VENV)/.dev node_modules/.dev
 export PATH := $(CURDIR)/$(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-PIP := $(BIN)/python -m pip --quiet --no-input
+# Where somebody watches, pip shows its own progress. Python is compiled when it is used first: all of the CDK at
+# once takes 14 CPU seconds and 190 MB.
+unexport PYTHONDONTWRITEBYTECODE
+PIP_INSTALL = -m pip $(if $(MAKE_TERMOUT),,--quiet) --no-input install --no-compile
+PIP := $(BIN)/python $(PIP_INSTALL)
+NPM_CI = npm ci --loglevel=error --no-audit --no-fund $(if $(MAKE_TERMOUT),,>/dev/null)
 FILE := environments/$(ENV).yaml
 CDK_LOWEST = $(shell sed -n 's/.*"aws-cdk-lib>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick lint format bench facts lock wheel site audit generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick lint format bench facts lock wheel dist site audit generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-setup: $(VENV)/.run node_modules/.stamp ## what synth and deploy need (other targets call it)
-setup-dev: $(VENV)/.dev $(VENV)/.docs $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp node_modules/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp $(PROSE)/node_modules/.stamp ## what tests and lint need (other targets call it)
+setup: $(SYNTH) node_modules/.stamp ## what synth and deploy need (other targets call it)
+setup-dev: $(DEV) $(VENV)/.docs $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp $(PROSE)/node_modules/.stamp ## what tests need (other targets call it)
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found: install one, or name it: make PYTHON=/path/to/python3"; exit 2; }
+	@echo "creating a virtual environment in $(VENV) (about 25 MB) ..."
 	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot create virtual environments: install its venv module (Debian, Ubuntu: python3-venv)"; exit 2; }
 	@touch $@
 
-$(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/.created
-	@echo "installing Python packages (hash-pinned) ..."
-	@$(PIP) install --require-hashes -r requirements.lock
-	@test -e $(VENV)/.dev || $(PIP) install --require-hashes -r requirements-build.lock
-	@$(PIP) install --no-deps --no-build-isolation -e .
+# The package itself, and what its commands import that need neither an account nor templates.
+$(VENV)/.plan: requirements-plan.lock requirements-build.lock pyproject.toml | $(VENV)/.created
+	@echo "installing Python packages for the plan (about 20 MB) ..."
+	@$(PIP) --require-hashes -r requirements-plan.lock -r requirements-build.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.run: requirements.lock $(VENV)/.plan
+	@echo "installing the CDK and the AWS SDK for Python (about 310 MB) ..."
+	@$(PIP) --require-hashes -r requirements.lock
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
-	@echo "installing development packages (hash-pinned) ..."
-	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@echo "installing Python packages of tests and linters (about XXX MB) ..."
+	@$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.run
-	@echo "installing what builds the documentation site (hash-pinned) ..."
-	@$(PIP) install --require-hashes -r requirements-docs.lock
+	@echo "installing Python packages of the documentation site (about XXX MB) ..."
+	@$(PIP) --require-hashes -r requirements-docs.lock
 	@touch $@
 
 # ParallelCluster's schema and validators judge what we render, in an environment of their own: the package
 # asks for the CDK v1 and cannot be installed beside ours. The lock names all that is needed, so no dependency
 # is followed.
 $(PARALLELCLUSTER)/.stamp: requirements-parallelcluster.lock | $(VENV)/.created
-	@echo "installing ParallelCluster's validators (hash-pinned) ..."
+	@echo "installing ParallelCluster's validators (about XXX MB) ..."
 	@$(BIN)/python -m venv --clear $(PARALLELCLUSTER)
-	@$(PARALLELCLUSTER)/bin/python -m pip --quiet --no-input install --no-deps --require-hashes -r $<
+	@$(PARALLELCLUSTER)/bin/python $(PIP_INSTALL) --no-deps --require-hashes -r $<
 	@touch $@
 
 # Checkov and an evaluator of CEL judge objects of Kubernetes, and bring a hundred packages.
 $(JUDGES)/.stamp: requirements-judges.lock | $(VENV)/.created
-	@echo "installing what judges Kubernetes objects (hash-pinned) ..."
+	@echo "installing Checkov and a CEL evaluator (about XXX MB) ..."
 	@$(BIN)/python -m venv --clear $(JUDGES)
-	@$(JUDGES)/bin/python -m pip --quiet --no-input install --require-hashes -r $<
+	@$(JUDGES)/bin/python $(PIP_INSTALL) --require-hashes -r $<
 	@touch $@
 
 # A machine's own Node is used when it is one that jsii supports; otherwise the wheel's.
 $(VENV)/.node: requirements-node.lock | $(VENV)/.created
 	@case "$$(node --version 2>/dev/null)" in v22.*|v24.*) ;; *) \
-	  echo "installing Node 24 from its wheel ..."; $(PIP) install --require-hashes -r requirements-node.lock;; esac
+	  echo "installing Node 24 from its wheel (about 210 MB) ..."; $(PIP) --require-hashes -r requirements-node.lock;; esac
 	@touch $@
 
 node_modules/.stamp: package.json package-lock.json $(VENV)/.node
-	@echo "installing the CDK CLI ..."
-	@npm ci --loglevel=error --no-audit --no-fund >/dev/null
+	@echo "installing the CDK CLI (about 30 MB) ..."
+	@$(NPM_CI) --omit=dev
 	@touch $@
+
+# npm empties the folder first, so this is never installed on top of the rule above, but instead of it.
+node_modules/.dev: package.json package-lock.json $(VENV)/.node
+	@echo "installing the CDK CLI, pyright and bats (about 75 MB) ..."
+	@$(NPM_CI)
+	@touch node_modules/.stamp $@
 
 # An IAM evaluator of another project, for tests alone: AGPL-3.0, so it is run as a process and travels with nothing.
 $(EVALUATOR)/node_modules/.stamp: $(EVALUATOR)/package.json $(EVALUATOR)/package-lock.json $(VENV)/.node
-	@echo "installing the IAM evaluator ..."
-	@npm ci --prefix $(EVALUATOR) --loglevel=error --no-audit --no-fund >/dev/null
+	@echo "installing the IAM evaluator (about 20 MB) ..."
+	@$(NPM_CI) --prefix $(EVALUATOR)
 	@touch $@
 
 # Grafana's types of boards, of each version that Amazon Managed Grafana offers; no Grafana itself.
 $(GRAFANA)/node_modules/.stamp: $(GRAFANA)/package.json $(GRAFANA)/package-lock.json $(VENV)/.node
-	@echo "installing Grafana's types ..."
-	@npm ci --prefix $(GRAFANA) --loglevel=error --no-audit --no-fund >/dev/null
+	@echo "installing Grafana's types (about 30 MB) ..."
+	@$(NPM_CI) --prefix $(GRAFANA)
 	@touch $@
 
 # The prose linter; it reads tools/prose/words.yml.
 $(PROSE)/node_modules/.stamp: $(PROSE)/package.json $(PROSE)/package-lock.json $(VENV)/.node
-	@echo "installing the prose linter ..."
-	@npm ci --prefix $(PROSE) --loglevel=error --no-audit --no-fund >/dev/null
+	@echo "installing the prose linter (about 60 MB) ..."
+	@$(NPM_CI) --prefix $(PROSE)
 	@touch $@
 
-validate: setup ## check the environment file only (under a second)
+validate: $(VENV)/.plan ## check the environment file only (under a second)
 	@ultracluster validate $(FILE)
 
-plan: setup ## what the environment is made of
+plan: $(VENV)/.plan ## what the environment is made of
 	@ultracluster plan $(FILE)
 
-synth: setup ## templates into cdk.out, then the plan
+synth: $(SYNTH) ## templates into cdk.out, then the plan
 	@ultracluster synth $(ENV)
 
-app: setup # what cdk.json runs, so that a plain `npx cdk ...` sets itself up, too
+app: $(SYNTH) # what cdk.json runs, so that a plain `npx cdk ...` sets itself up, too
 	@python app.py
 
-diff: setup ## what a deploy would change
+diff: $(SYNTH) ## what a deploy would change
 	@ultracluster validate --quiet $(FILE)
 	@ultracluster diff $(ENV) --deployed $(DIFF_FLAGS) || test $$? -eq 1
 
@@ -122,42 +143,43 @@ deploy: setup ## create or update the environment: preflight, release-lock, diff
 preflight: setup ## can it be had, in this account, now? Offers `cdk bootstrap` (PREFLIGHT_FLAGS=...)
 	@ultracluster preflight $(FILE) --bootstrap $(PREFLIGHT_FLAGS)
 
-release-lock: setup ## complete environments/ENV.lock, to be committed: what its nodes may need beyond their image
+release-lock: $(VENV)/.run ## complete environments/ENV.lock, to be committed: what its nodes may need beyond their image
 	@ultracluster release lock --for $(ENV)
 
 stacks: setup ## deploy the stacks, up to eight at once, without looking at anything else (YES=1: no question)
 	@ultracluster deploy $(ENV) --stacks-only $(if $(YES),--yes)
 
-wait: setup ## until every node is ready, then a collective over two of them (WAIT_FLAGS=--no-smoke)
+wait: $(VENV)/.run ## until every node is ready, then a collective over two of them (WAIT_FLAGS=--no-smoke)
 	@ultracluster wait $(FILE) $(WAIT_FLAGS)
 
 destroy: setup ## delete the environment's stacks (what holds data is retained; YES=1: no question)
 	@ultracluster destroy $(ENV) $(if $(YES),--yes)
 
-rehearse: setup ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
+rehearse: $(VENV)/.plan ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
 	@PYTHONPATH=tests/support python -m first_boot $(if $(ALL),--all,$(ENV))
 
 test: setup-dev ## every test (DEPTH=deep: all pairs, scale and many random examples, too)
-	@pytest -n 2 --depth $(DEPTH) $(ARGS)
+	@mkdir -p build
+	@pytest -n 2 --depth $(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times build/suite-files.csv) $(ARGS)
 
-twin: setup-dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
+twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
 	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)
 
-iam-tables: setup-dev ## who may do what in ENV, and what not, as Markdown: asked of the IAM evaluator (ALL=1: of all)
+iam-tables: $(VENV)/.dev $(VENV)/.node $(EVALUATOR)/node_modules/.stamp ## who may do what in ENV, and what not, as Markdown: asked of the IAM evaluator (ALL=1: of all)
 	@PYTHONPATH=tests/support python -m iam_proof $(if $(ALL),,$(ENV))
 
-cdk-range: setup-dev ## look-ups in the CDK's own trees, at the lowest and the newest release that is allowed
+cdk-range: $(VENV)/.dev $(VENV)/.node ## look-ups in the CDK's own trees, at the lowest and the newest release that is allowed
 	@rm -rf build/cdk
-	@$(PIP) install --no-deps --target build/cdk/lowest "aws-cdk-lib==$(CDK_LOWEST).*"
-	@$(PIP) install --no-deps --target build/cdk/newest "aws-cdk-lib>=$(CDK_LOWEST),<3"
+	@$(PIP) --no-deps --target build/cdk/lowest "aws-cdk-lib==$(CDK_LOWEST).*"
+	@$(PIP) --no-deps --target build/cdk/newest "aws-cdk-lib>=$(CDK_LOWEST),<3"
 	@for site in lowest newest; do ls -d build/cdk/$$site/*.dist-info; \
 	  PYTHONPATH=$(CURDIR)/build/cdk/$$site pytest -q -n 0 tests/security/test_cdk_tree.py || exit 1; done
 
-quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
+quick: $(DEV) ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
 	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --dist worksteal --quick -q $(ARGS) && \
 	  echo "make quick: $$(($$(date +%s) - start)) s"
 
-lint: setup-dev ## style, types, layers, shell, words of added lines
+lint: $(DEV) $(PROSE)/node_modules/.stamp ## style, types, layers, shell, words of added lines
 	@ruff check . && ruff format --check .
 	@python -m tools.prose
 	@lint-imports --no-cache
@@ -165,27 +187,29 @@ lint: setup-dev ## style, types, layers, shell, words of added lines
 	@shellcheck -x $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
 	@shfmt -d -i 2 -ci $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
 
-format: setup-dev ## rewrite Python and shell in the house style
+format: $(VENV)/.dev ## rewrite Python and shell in the house style
 	@ruff check --fix --quiet . ; ruff format .
 	@shfmt -w -i 2 -ci $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
 
 # The same commit gives the same bytes: times come from it, and the SBOM has neither a time nor a serial number.
-wheel: setup-dev ## what a release is, in dist/: the wheel, its SBOM (CycloneDX) and their SHA-256 sums
+wheel: $(VENV)/.plan ## the wheel, in dist/
 	@rm -rf dist && mkdir dist
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) python -m hatchling build --target wheel --directory dist 2>&1
+
+dist: wheel $(VENV)/.dev ## what a release is, in dist/: the wheel, its SBOM (CycloneDX) and their SHA-256 sums
 	@python tools/sbom.py dist
 	@cd dist && sha256sum -- * > SHA256SUMS && cat SHA256SUMS
 
 # Every warning is an error; nothing in it is loaded from elsewhere, and it needs no server.
-site: $(VENV)/.docs node_modules/.stamp ## the documentation as a site, in site/: open site/index.html
+site: $(VENV)/.docs node_modules/.dev ## the documentation as a site, in site/: open site/index.html
 	@python -m tools.docs_site
 
-audit: setup-dev ## known weaknesses of what the locks name (asks public databases: needs the internet)
+audit: $(VENV)/.dev $(VENV)/.node ## known weaknesses of what the locks name (asks public databases: needs the internet)
 	@status=0; for lock in requirements*.lock; do echo "$$lock"; \
 	  pip-audit --require-hashes --disable-pip --progress-spinner off --requirement $$lock $(AUDIT_FLAGS) || status=1; done; \
 	  npm audit || status=1; npm audit --prefix $(EVALUATOR) || status=1; npm audit --prefix $(GRAFANA) || status=1; npm audit --prefix $(PROSE) || status=1; exit $$status
 
-generate: setup-dev ## JSON Schemas and reference pages from the code
+generate: $(VENV)/.dev $(VENV)/.node ## JSON Schemas and reference pages from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
 	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
 	@python tools/releases.py
@@ -203,17 +227,19 @@ generate: setup-dev ## JSON Schemas and reference pages from the code
 	@python tools/environment_page.py > docs/environment-reference.md.new && mv docs/environment-reference.md.new docs/environment-reference.md
 	@python tools/faults_page.py > docs/faults.md.new && mv docs/faults.md.new docs/faults.md
 
-bench: setup-dev ## performance as ratios beside their budgets
+bench: $(DEV) ## the last `make test` by folder beside benchmarks/suite.csv; performance as ratios beside their budgets
+	@python benchmarks/suite.py build/suite-files.csv
 	@python benchmarks/run.py
 
 UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK_FLAGS)
 # FRESH=1: with the newest releases of the three, which nothing else here uses
-facts: setup-dev ## what of the catalogue is new, gone, too old or about to end (FRESH=1, FACTS_FLAGS=--today ...)
+facts: $(VENV)/.dev ## what of the catalogue is new, gone, too old or about to end (FRESH=1, FACTS_FLAGS=--today ...)
 	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(FACTS_FLAGS)
 
-lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
+lock: $(VENV)/.dev $(VENV)/.node ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
 	@$(UV_COMPILE) --group dev --extra cli --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --extra mirror pyproject.toml -o requirements.lock
+	@$(UV_COMPILE) -c requirements-dev.lock --group plan -o requirements-plan.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group docs -o requirements-docs.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
