@@ -133,7 +133,7 @@ def test_requirements_say_where_it_was_installed_from(tmp_path: Path) -> None:
     wheel.touch()
     assert from_({"url": wheel.as_uri(), "archive_info": {}}).wheel == wheel
     checkout = from_({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
-    assert checkout.wheel is None and "python -m build --wheel" in checkout.requirement
+    assert checkout.wheel is None and "`make wheel`" in checkout.requirement
     index = from_({"url": "https://example.com/ultracluster-0.4.2-py3-none-any.whl", "archive_info": {}})
     assert index.requirement == "ultracluster[cli] @ https://example.com/ultracluster-0.4.2-py3-none-any.whl"
 

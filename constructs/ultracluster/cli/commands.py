@@ -135,6 +135,15 @@ class Commands(TyperGroup):
             raise typer.Exit(error.exit_code) from None
         except typer.Abort:
             self._refuse("Aborted: no answer came.", 1)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package in ("", "ultracluster") or package in sys.stdlib_module_names:
+                raise
+            self._refuse(
+                f"This command requires the Python package {package}, which is not installed. "
+                "Run `make setup` in a checkout, or `pip install` the wheel with its dependencies.",
+                2,
+            )
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
                 raise

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from dataclasses import dataclass
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from importlib.metadata import Distribution, distribution, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -59,7 +59,7 @@ def installed_from(found: Distribution | None = None) -> Source:
     if address and not address.startswith("file:"):
         return Source(f"ultracluster[cli] @ {address}")
     if address:  # a checkout: nothing that others can install
-        return Source(f"--find-links {_WHEELS}  # python -m build --wheel in the checkout makes it\n{pin}")
+        return Source(f"--find-links {_WHEELS}  # `make wheel` in the checkout builds it\n{pin}")
     return Source(pin)
 
 
@@ -83,12 +83,15 @@ def texts(name: str, region: str, environments: dict[str, str], source: Source) 
 
     Args:
         environments: the text of each environment file by its name.
+
+    Raises:
+        ModuleNotFoundError: the CDK is not installed, so there is no version of it to pin.
     """
     values = {
         "NAME": name,
         "VERSION": running_version(),
         "REQUIREMENT": source.requirement,
-        "PINS": "\n".join(f"{one}=={version(one)}" for one in _PINNED if _there(one)),
+        "PINS": "\n".join(f"{one}=={version(one)}" for one in _PINNED),
         "CDK": pinned_cdk(),
         "REGION": region,
     }
@@ -121,11 +124,3 @@ def write(folder: Path, files: dict[str, str], wheel: Path | None = None) -> Non
             shutil.copy(wheel, folder / _WHEELS)
     except OSError as error:
         raise ProjectError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
-
-
-def _there(name: str) -> bool:
-    try:
-        version(name)
-    except PackageNotFoundError:
-        return False
-    return True

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,9 +92,12 @@ def run_app(
 
     Raises:
         ProjectError: cdk.json cannot be read, or there is no Node.js.
+        ModuleNotFoundError: the CDK is not installed, as after `make plan` in a new checkout.
     """
     import subprocess
 
+    if python is None and find_spec("aws_cdk") is None:
+        raise ModuleNotFoundError("No module named 'aws_cdk'", name="aws_cdk")
     context = cdk_json(root).get("context", {})
     try:
         environment = with_node(os.environ)
