@@ -1,0 +1,75 @@
+"""`make bench` compares the CPU seconds of the last `make test` with those of benchmarks/suite.csv."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks import suite
+
+MEASURED = """file,tests,cpu_seconds,clock_seconds
+README.md,2,0.20,0.3
+docs/wishes/a.md,1,0.10,0.1
+tests/cli/test_a.py,10,7.25,9.0
+tests/cli/deeper/test_b.py,5,2.50,3.0
+tests/test_c.py,1,1.00,1.0
+"""
+BEFORE = """folder,tests,cpu_seconds
+tests,1,6.0
+tests/cli,14,4.5
+tests/gone,3,2.0
+"""
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "suite.csv").write_text(BEFORE)
+    monkeypatch.setattr(suite, "SUITE", tmp_path / "suite.csv")
+    file = tmp_path / "suite-files.csv"
+    file.write_text(MEASURED)
+    return file
+
+
+def test_folders_that_grew_are_marked(measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert suite.main(measured) == 0
+
+    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
+    assert rows["."] == [".", "2", "0", "0.2", "0.0", "+0.2"]
+    assert rows["docs/wishes"][1:] == ["1", "0", "0.1", "0.0", "+0.1"]
+    assert rows["tests"][1:] == ["1", "1", "1.0", "6.0", "-5.0"]
+    assert rows["tests/cli"][1:7] == ["15", "14", "9.8", "4.5", "+5.2", "OVER:"]
+    assert rows["tests/gone"][1:] == ["0", "3", "0.0", "2.0", "-2.0"]
+    assert rows["sum"][1:] == ["19", "18", "11.1", "12.5", "-1.4"]
+
+
+def test_growth_up_to_the_limit_is_not_marked(measured: Path) -> None:
+    folders = suite.by_folder(measured)
+    before = {name: suite.Folder(one.tests, one.cpu_seconds - 5) for name, one in folders.items()}
+
+    assert "OVER" not in "".join(suite.compared(folders, before))
+
+
+def test_what_is_recorded_is_what_the_next_run_compares_with(
+    measured: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert suite.main(measured, record=True) == 0
+    assert suite.main(measured) == 0
+
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["sum", "19", "19", "11.1", "11.1", "+0.0"]
+
+
+def test_a_missing_or_old_measurement_is_said(measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.utime(measured, (0, 0))
+    assert suite.main(measured) == 0
+    assert "is older than the newest commit" in capsys.readouterr().out
+
+    measured.unlink()
+    assert suite.main(measured) == 0
+    assert "`make test` writes" in capsys.readouterr().out
+    assert suite.main(measured, record=True) == 1
+
+
+def test_the_file_is_one_that_it_reads() -> None:
+    assert all(one.tests >= 0 for one in suite.read(suite.SUITE).values())
