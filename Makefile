@@ -58,12 +58,12 @@ $(VENV)/.run: requirements.lock $(VENV)/.plan
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
-	@echo "installing Python packages of tests and linters (about XXX MB) ..."
+	@echo "installing Python packages of tests and linters (about 440 MB) ..."
 	@$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.run
-	@echo "installing Python packages of the documentation site (about XXX MB) ..."
+	@echo "installing Python packages of the documentation site (about 70 MB) ..."
 	@$(PIP) --require-hashes -r requirements-docs.lock
 	@touch $@
 
@@ -71,14 +71,14 @@ $(VENV)/.docs: requirements-docs.lock $(VENV)/.run
 # asks for the CDK v1 and cannot be installed beside ours. The lock names all that is needed, so no dependency
 # is followed.
 $(PARALLELCLUSTER)/.stamp: requirements-parallelcluster.lock | $(VENV)/.created
-	@echo "installing ParallelCluster's validators (about XXX MB) ..."
+	@echo "installing ParallelCluster's validators (about 65 MB) ..."
 	@$(BIN)/python -m venv --clear $(PARALLELCLUSTER)
 	@$(PARALLELCLUSTER)/bin/python $(PIP_INSTALL) --no-deps --require-hashes -r $<
 	@touch $@
 
 # Checkov and an evaluator of CEL judge objects of Kubernetes, and bring a hundred packages.
 $(JUDGES)/.stamp: requirements-judges.lock | $(VENV)/.created
-	@echo "installing Checkov and a CEL evaluator (about XXX MB) ..."
+	@echo "installing Checkov and a CEL evaluator (about 225 MB) ..."
 	@$(BIN)/python -m venv --clear $(JUDGES)
 	@$(JUDGES)/bin/python $(PIP_INSTALL) --require-hashes -r $<
 	@touch $@

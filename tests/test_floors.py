@@ -61,23 +61,6 @@ def test_no_file_names_a_package_registry() -> None:
     assert guilty == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "requirements.lock",
-        "requirements-dev.lock",
-        "requirements-docs.lock",
-        "requirements-node.lock",
-        "package-lock.json",
-    ],
-)
-def test_lock_files_hold_hashes_and_no_urls(name: str) -> None:
-    text = (ROOT / name).read_text()
-
-    assert "://" not in text
-    assert "sha256:" in text or "sha512-" in text
-
-
 def test_pages_written_from_the_code_are_up_to_date() -> None:
     import json
 

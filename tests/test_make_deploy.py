@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,8 +34,9 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "node_modules/.bin").mkdir(parents=True)
     shutil.copy(ROOT / "Makefile", tmp_path)
     for name in (
-        "requirements.lock", "pyproject.toml", "package.json", "package-lock.json", "requirements-node.lock",
-        ".venv/.created", ".venv/.run", ".venv/.node", "node_modules/.stamp",
+        "requirements.lock", "requirements-plan.lock", "requirements-build.lock", "requirements-node.lock",
+        "pyproject.toml", "package.json", "package-lock.json",
+        ".venv/.created", ".venv/.plan", ".venv/.run", ".venv/.node", "node_modules/.stamp",
     ):  # fmt: skip
         (tmp_path / name).touch()
     for name in ("ultracluster", "cdk"):
@@ -65,6 +67,8 @@ def make(
 @pytest.mark.parametrize(
     ("words", "call"),
     [
+        (["validate"], "ultracluster validate environments/dev.yaml"),
+        (["plan"], "ultracluster plan environments/dev.yaml"),
         (["synth"], "ultracluster synth dev"),
         (["deploy"], "ultracluster deploy dev"),
         (
@@ -95,6 +99,85 @@ def test_a_target_fails_with_its_command(checkout: Path, words: list[str]) -> No
 def test_what_restarts_is_no_failed_difference(checkout: Path, status: int, good: bool) -> None:
     code, calls, _ = make(checkout, "diff", failing="diff dev", status=status)
     assert (code == 0) == good and calls[-1] == "ultracluster diff dev --deployed"
+
+
+VENV = "a virtual environment in .venv"
+PLAN = [VENV, "Python packages for the plan"]
+RUN = [*PLAN, "the CDK and the AWS SDK for Python"]
+SYNTH = [*RUN, "Node 24 from its wheel"]
+DEV = [*RUN, "Python packages of tests and linters"]
+PYRIGHT = ["Node 24 from its wheel", "the CDK CLI, pyright and bats"]
+SITE = "Python packages of the documentation site"
+
+
+@pytest.mark.parametrize(
+    ("target", "steps"),
+    [
+        ("plan", PLAN),
+        ("validate", PLAN),
+        ("rehearse", PLAN),
+        ("wheel", PLAN),
+        ("wait", RUN),
+        ("synth", SYNTH),
+        ("deploy", [*SYNTH, "the CDK CLI"]),
+        ("dist", DEV),
+        ("facts", DEV),
+        ("generate", [*DEV, "Node 24 from its wheel"]),
+        ("lint", [*DEV, *PYRIGHT]),
+        ("quick", [*DEV, *PYRIGHT]),
+        ("site", [*RUN, SITE, *PYRIGHT]),
+        (
+            "test",
+            [
+                *DEV,
+                *PYRIGHT,
+                SITE,
+                "ParallelCluster's validators",
+                "Checkov and a CEL evaluator",
+                "the IAM evaluator",
+                "Grafana's types",
+            ],
+        ),
+    ],
+)
+def test_a_target_installs_what_it_needs_and_says_how_large_it_is(
+    tmp_path: Path, target: str, steps: list[str]
+) -> None:
+    printed = re.findall(
+        r'echo "(?:installing|creating) (.*?) \(about \d+ MB\) \.\.\."', dry_run(tmp_path, target)
+    )
+    assert printed == steps
+
+
+def test_pip_and_npm_show_their_progress_on_a_terminal_only(tmp_path: Path) -> None:
+    in_a_log, on_a_terminal = dry_run(tmp_path, "test"), dry_run(tmp_path, "test", MAKE_TERMOUT="/dev/pts/0")
+
+    assert in_a_log.count(" -m pip --quiet") == on_a_terminal.count(" -m pip ") > 0
+    assert in_a_log.count("--no-fund >/dev/null") == on_a_terminal.count("npm ci") > 0
+    assert "--quiet" not in on_a_terminal and "--no-fund >/dev/null" not in on_a_terminal
+
+
+def dry_run(folder: Path, target: str, **variables: str) -> str:
+    """What make would run for a target in a new clone."""
+    for name in ("Makefile", "pyproject.toml", "package.json", "package-lock.json"):
+        (folder / name).touch()
+    shutil.copy(ROOT / "Makefile", folder)
+    for lock in ROOT.glob("requirements*.lock"):
+        (folder / lock.name).touch()
+    for tool in ("tests/iam_evaluator", "tests/grafana_schema"):
+        (folder / tool).mkdir(parents=True, exist_ok=True)
+        (folder / tool / "package.json").touch()
+        (folder / tool / "package-lock.json").touch()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "-n", target],
+        cwd=folder,
+        env=environment | {"PYTHON": "python3"} | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
 def row(level: Any) -> Report:

@@ -28,11 +28,10 @@ def test_the_sbom_names_every_requirement_with_its_hashes() -> None:
     """CycloneDX's own schema has judged it: the tool raises where it does not pass."""
     document = json.loads(tool().sbom())
     parts = {part["name"]: part for part in document["components"]}
-    lock = (ROOT / "requirements.lock").read_text()
-    pinned = dict(re.findall(r"^([a-z0-9._-]+)==([^ ;]+)", lock, re.MULTILINE))
+    pins = pinned("requirements.lock")
 
-    assert len(pinned) > 20
-    assert {name: part["version"] for name, part in parts.items() if name != "aws-cdk"} == pinned
+    assert len(pins) > 20
+    assert {name: part["version"] for name, part in parts.items() if name != "aws-cdk"} == pins
     assert all(
         [one["hashes"] for one in part["externalReferences"]]
         for name, part in parts.items()
@@ -51,16 +50,31 @@ def test_what_is_no_sbom_is_refused() -> None:
 
 def test_every_lock_has_hashes_and_no_address() -> None:
     locks = sorted(ROOT.glob("requirements*.lock"))
-    assert len(locks) == 7
+    assert len(locks) == 8
     for lock in locks:
         text = lock.read_text()
         pins = re.findall(r"^\S+==\S+.*(?:\n {4}.*)*", text, re.MULTILINE)
         assert pins
         assert [pin for pin in pins if "--hash=sha256:" not in pin] == []
         assert "://" not in text
-    packages = json.loads((ROOT / "package-lock.json").read_text())["packages"]
+    npm = (ROOT / "package-lock.json").read_text()
+    assert "://" not in npm
+    packages = json.loads(npm)["packages"]
     assert [name for name, one in packages.items() if name and "integrity" not in one] == []
     assert [name for name, one in packages.items() if "resolved" in one] == []
+
+
+def test_what_make_plan_installs_stays_as_it_is_when_more_is_installed() -> None:
+    pins, wheel_builds = pinned("requirements.lock"), pinned("requirements-build.lock")
+
+    assert pinned("requirements-plan.lock").items() <= pins.items()
+    assert (pinned("requirements-plan.lock") | pins | wheel_builds).items() <= pinned(
+        "requirements-dev.lock"
+    ).items()
+
+
+def pinned(lock: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^ ;]+)", (ROOT / lock).read_text(), re.MULTILINE))
 
 
 def test_what_renews_the_locks_is_configured_as_its_schema_asks() -> None:
