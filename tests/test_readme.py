@@ -72,11 +72,21 @@ def test_every_link_leads_somewhere() -> None:
         assert not anchor or anchor in slugs, target
 
 
+def test_the_main_job_and_the_tests_come_first() -> None:
+    text = README.read_text(encoding="utf-8")
+    commands = [line.partition("#")[0].strip() for line in block("sh", "").splitlines()]
+
+    assert commands == ["make synth ENV=dev", "make test"]
+    assert f"In the folder you cloned:\n\n```sh\n{commands[0]}" in text
+    for command in commands:
+        assert re.search(rf"^\| `{command}` \| about \d+.*\| \d\.\d GB", text, re.MULTILINE), command
+
+
 def test_every_target_of_make_is_there() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = re.findall(r"\bmake ([a-z-]+)(?= [A-Z]+=|`)", README.read_text(encoding="utf-8"))
+    named = re.findall(r"\bmake ([a-z-]+)(?= [A-Z]+=|`|\n| +#)", README.read_text(encoding="utf-8"))
 
-    assert {"plan", "synth", "deploy"} <= set(named)
+    assert {"plan", "synth", "deploy", "test", "wheel"} <= set(named)
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 

@@ -26,7 +26,7 @@ CHANGED = (
     "Makefile", "pyproject.toml", "*.lock", "package-lock.json",
 )  # fmt: skip
 """What else is copied for a page that changes the package itself."""
-STAMPS = (".venv/.created", ".venv/.run", ".venv/.dev", ".venv/.node", "node_modules/.stamp")
+STAMPS = (".venv/.created", ".venv/.plan", ".venv/.run", ".venv/.dev", ".venv/.node", "node_modules/.stamp")
 QUESTION = re.compile(r"\[[yY]/[nN]\]: (?P<answer>\S+)$")
 STATUS = "echo $?"
 SECONDS = 400
