@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from importlib.metadata import files
 from pathlib import Path
 
@@ -45,7 +46,7 @@ print(json.dumps(codes), file=sys.stderr)
 """
 
 
-def run(commands: list[str], folder: Path) -> tuple[list[int], str]:
+def run(commands: Sequence[str], folder: Path) -> tuple[list[int], str]:
     """Exit codes and standard error of commands in one process, which finds only what the lock installs."""
     packages = folder / "packages"
     packages.mkdir()
