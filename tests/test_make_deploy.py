@@ -123,7 +123,7 @@ SITE = "Python packages of the documentation site"
         ("dist", DEV),
         ("facts", DEV),
         ("generate", [*DEV, "Node 24 from its wheel"]),
-        ("lint", [*DEV, *PYRIGHT]),
+        ("lint", [*DEV, *PYRIGHT, "the prose linter"]),
         ("quick", [*DEV, *PYRIGHT]),
         ("site", [*RUN, SITE, *PYRIGHT]),
         (
@@ -136,6 +136,7 @@ SITE = "Python packages of the documentation site"
                 "Checkov and a CEL evaluator",
                 "the IAM evaluator",
                 "Grafana's types",
+                "the prose linter",
             ],
         ),
     ],
@@ -164,7 +165,7 @@ def dry_run(folder: Path, target: str, **variables: str) -> str:
     shutil.copy(ROOT / "Makefile", folder)
     for lock in ROOT.glob("requirements*.lock"):
         (folder / lock.name).touch()
-    for tool in ("tests/iam_evaluator", "tests/grafana_schema"):
+    for tool in ("tests/iam_evaluator", "tests/grafana_schema", "tools/prose"):
         (folder / tool).mkdir(parents=True, exist_ok=True)
         (folder / tool / "package.json").touch()
         (folder / tool / "package-lock.json").touch()
