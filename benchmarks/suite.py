@@ -62,7 +62,7 @@ def compared(measured: dict[str, Folder], suite: dict[str, Folder]) -> list[str]
 
 
 def age(measured: Path) -> str:
-    """What to know before the figures are read; empty if there is nothing."""
+    """A note on a missing or old measurement; empty if there is neither."""
     if not measured.exists():
         return f"no CPU seconds of tests: `make test` writes {measured}, if it runs the whole suite"
     newest = subprocess.run(
