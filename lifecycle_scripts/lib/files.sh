@@ -38,7 +38,46 @@ files::install() {
   fi
 }
 
-# files::write PATH [MODE]: the same, from stdin
+# files::install_missing: lines SOURCE PATH [MODE] on stdin, with a SOURCE below these scripts. Those that are not as they should be
+# are installed in this order. Neighbours of one folder and mode that keep their names go together: half a dozen processes for
+# dozens of files.
+files::install_missing() {
+  local source target mode folder='' together=()
+  while read -r source target mode; do
+    mode=${mode:-0644}
+    files::same "$ULTRACLUSTER_HOME/$source" "$target" && [[ $mode != 0755 || -x $ULTRACLUSTER_ROOT$target ]] && continue
+    if [[ "$mode ${target%/*}" != "$folder" || ${source##*/} != "${target##*/}" ]]; then
+      files::install_together "$folder" "${together[@]}" || return
+      folder="$mode ${target%/*}" together=()
+    fi
+    if [[ ${source##*/} == "${target##*/}" ]]; then
+      together+=("$ULTRACLUSTER_HOME/$source")
+    else
+      files::install "$ULTRACLUSTER_HOME/$source" "$target" "$mode" || return
+    fi
+  done
+  files::install_together "$folder" "${together[@]}"
+}
+
+# files::install_together 'MODE FOLDER' [SOURCE...]: as `files::install` does it. Each file appears whole.
+files::install_together() {
+  local -r mode=${1%% *} folder=${1#* }
+  local -r new=$ULTRACLUSTER_ROOT$folder/.ultracluster-new
+  local source
+  (($# > 1)) || return 0
+  [[ ! -e $new ]] || rm -rf -- "$new" # of a run that was killed
+  if mkdir -p -- "$new" && cp -- "${@:2}" "$new" && chmod "$mode" "$new"/* && mv -f -- "$new"/* "${new%/*}"; then
+    rmdir -- "$new"
+    for source in "${@:2}"; do log::info "wrote $folder/${source##*/}"; done
+  else
+    rm -rf -- "$new"
+    # shellcheck disable=SC2034 # run_verb.sh reports it
+    FILES_ERROR="cannot write to $folder"
+    return 1
+  fi
+}
+
+# files::write PATH [MODE]: as `files::install` does it, from stdin
 files::write() {
   local -r text=$ULTRACLUSTER_ROOT/run/ultracluster/text
   { [[ -d ${text%/*} ]] || mkdir -p "${text%/*}"; } && cat >"$text" || return

@@ -42,14 +42,14 @@ dcgm_exporter::version() {
   printf '%s' "${found%%-*}"
 }
 
-# Source below the scripts and place on the node, one per line: the parts of prolog and epilog
+# Source below the scripts, place on the node and mode, one per line: the parts of prolog and epilog
 dcgm_exporter::parts() {
   local -r folder=$(dcgm_exporter::folder)
   [[ -n $folder ]] || return 0
-  printf '%s\n' "files/metrics_gpu_jobs_prolog.sh $folder/prolog.d/$DCGM_EXPORTER_PART" "files/metrics_gpu_jobs_epilog.sh $folder/epilog.d/$DCGM_EXPORTER_PART"
+  printf '%s\n' "files/metrics_gpu_jobs_prolog.sh $folder/prolog.d/$DCGM_EXPORTER_PART 0755" "files/metrics_gpu_jobs_epilog.sh $folder/epilog.d/$DCGM_EXPORTER_PART 0755"
   [[ $folder == "$DCGM_EXPORTER_PARTS" ]] || return 0
   # what Slurm's settings name, and what runs the parts
-  printf '%s\n' "files/slurm_prolog.sh $folder/prolog" "files/slurm_epilog.sh $folder/epilog"
+  printf '%s\n' "files/slurm_prolog.sh $folder/prolog 0755" "files/slurm_epilog.sh $folder/epilog 0755"
 }
 
 # Where this node puts the parts; nothing where others do: the head node of ParallelCluster, or HyperPod's image.
@@ -74,7 +74,7 @@ dcgm_exporter::jobs() {
 dcgm_exporter::missing() {
   local source target
   telemetry::runs_here || return 0
-  while read -r source target; do
+  while read -r source target _; do
     files::same "$ULTRACLUSTER_HOME/$source" "$target" && [[ -x $ULTRACLUSTER_ROOT$target ]] || echo "$target"
   done < <(dcgm_exporter::parts)
   ! dcgm_exporter::is_head || return 0
@@ -95,7 +95,6 @@ dcgm_exporter::fetch() {
 }
 
 dcgm_exporter::install() {
-  local source target
   if [[ -z ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]]; then
     dcgm_exporter::take_away
     return 0
@@ -106,10 +105,7 @@ dcgm_exporter::install() {
   fi
   telemetry::runs_here || return 0
   # What runs the parts is named by Slurm's settings: it comes last.
-  while read -r source target; do
-    files::same "$ULTRACLUSTER_HOME/$source" "$target" && [[ -x $ULTRACLUSTER_ROOT$target ]] ||
-      files::install "$ULTRACLUSTER_HOME/$source" "$target" 0755
-  done < <(dcgm_exporter::parts)
+  files::install_missing < <(dcgm_exporter::parts)
   ! dcgm_exporter::is_head || return 0
   mkdir -p "$ULTRACLUSTER_ROOT$(dcgm_exporter::jobs)"
   telemetry::user "$TELEMETRY_EXPORTERS"

@@ -73,12 +73,8 @@ health::told() {
 }
 
 health::install() {
-  local source target mode
   [[ -n ${CLUSTER_HEALTH:-} ]] || health::take_away
-  while read -r source target mode; do
-    files::same "$ULTRACLUSTER_HOME/$source" "$target" && [[ $mode != 0755 || -x $ULTRACLUSTER_ROOT$target ]] ||
-      files::install "$ULTRACLUSTER_HOME/$source" "$target" "$mode"
-  done < <(health::wanted)
+  files::install_missing < <(health::wanted)
   [[ $NODE_ROLE == compute ]] || return 0
   printf '%s\n' "$CLUSTER_HEALTH" | files::write "$LOOP_SETTINGS"
   mkdir -p "$ULTRACLUSTER_ROOT/var/lib/ultracluster/health"

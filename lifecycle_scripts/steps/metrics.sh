@@ -107,7 +107,7 @@ metrics::fetch() {
 }
 
 metrics::install() {
-  local source target unit
+  local unit
   if [[ -z ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]]; then
     metrics::take_away
     return 0
@@ -116,9 +116,7 @@ metrics::install() {
   contract::fits prometheus "$(metrics::version)" || metrics::program
   telemetry::runs_here || return 0
   metrics::agent_user
-  while read -r source target; do
-    files::same "$ULTRACLUSTER_HOME/$source" "$target" || files::install "$ULTRACLUSTER_HOME/$source" "$target"
-  done < <(metrics::files)
+  files::install_missing < <(metrics::files)
   metrics::told | files::write "$METRICS_TOLD"
   telemetry::environment | files::write "$TELEMETRY_ENVIRONMENT"
   mkdir -p "$ULTRACLUSTER_ROOT$TELEMETRY_WRITTEN"
