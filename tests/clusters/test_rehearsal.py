@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from first_boot.rehearsal import METRICS_URL, Boot, boots, rehearse
+from first_boot.rehearsal import METRICS_URL, Boot, Outcome, boots, rehearse
 from foreign_clusters import MAKERS, Team, deployed, uploaded
 from pcs_support import unjudged
 from templates import app_in
@@ -19,10 +19,12 @@ from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.storage.lustre_file_system import LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
 
+SLURM = ("hyperpod-slurm", "parallelcluster", "pcs")
+
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_nodes_of_constructs_boot(kind: str, tmp_path: Path) -> None:
-    """With file systems of their own; what is uploaded for each group is what its nodes are given here."""
+    """With file systems and, on Slurm, metrics; its nodes are given here what is uploaded for their group."""
     app = app_in(tmp_path / "app", validate=False)
     team = Team(app)
     lustre = LustreFileSystem(
@@ -41,7 +43,10 @@ def test_nodes_of_constructs_boot(kind: str, tmp_path: Path) -> None:
         dns_name="fs-0fedcba9876543210.fsx.us-east-2.amazonaws.com",
         root_volume_id="fsvol-0123456789abcdef0",
     )
-    cluster: Any = team.add(kind, lustre=lustre, open_zfs=home)
+    workspace = "arn:aws:aps:us-east-2:111122223333:workspace/ws-0123"
+    metrics = MetricsDestination(workspace_arn=workspace, remote_write_url=METRICS_URL)
+    more = {"metrics": metrics} if kind in SLURM else {}
+    cluster: Any = team.add(kind, lustre=lustre, open_zfs=home, **more)
     unjudged(app, tmp_path / "app")
     told = [deployed(files["cluster.json"]) for _, files in uploaded(tmp_path / "app")]
     rehearsed: set[str] = set()
@@ -51,24 +56,16 @@ def test_nodes_of_constructs_boot(kind: str, tmp_path: Path) -> None:
         assert outcome.status == 0, outcome.log
         assert outcome.report[-1]["state"] in ("ready", "degraded"), outcome.log
         rehearsed.add(boot.group)
+        if kind in SLURM:
+            _sends_metrics(outcome, tmp_path / boot.group)
     assert "train" in rehearsed
 
 
-@pytest.mark.parametrize("kind", ["hyperpod-slurm", "parallelcluster", "pcs"])
-def test_nodes_of_constructs_send_metrics_where_they_are_told(kind: str, tmp_path: Path) -> None:
-    app = app_in(tmp_path / "app", validate=False)
-    team = Team(app)
-    workspace = "arn:aws:aps:us-east-2:111122223333:workspace/ws-0123"
-    destination = MetricsDestination(workspace_arn=workspace, remote_write_url=METRICS_URL)
-    cluster: Any = team.add(kind, metrics=destination)
-    unjudged(app, tmp_path / "app")
-    told = [deployed(files["cluster.json"]) for _, files in uploaded(tmp_path / "app")]
-    boot = next(boot for boot in boots(cluster.cluster.environment) if boot.group == "train")
-    outcome = rehearse(as_given(boot, told), tmp_path / boot.group)
-    assert outcome.status == 0, outcome.log
-    steps = {line["step"]: (line["state"], line["message"]) for line in outcome.report if "step" in line}
-    assert [steps[name][0] for name in ("node_exporter", "dcgm_exporter", "metrics")] == ["installed"] * 3
-    (agent,) = (tmp_path / boot.group).glob("root/opt/ultracluster/metrics_agent/told.json")
+def _sends_metrics(outcome: Outcome, folder: Path) -> None:
+    steps = {line["step"]: line["state"] for line in outcome.report if "step" in line}
+    assert steps["metrics"] == steps["node_exporter"] == "installed", outcome.log
+    assert folder.name != "train" or steps["dcgm_exporter"] == "installed", outcome.log
+    (agent,) = folder.glob("root/opt/ultracluster/metrics_agent/told.json")
     assert json.loads(agent.read_text())["remote_write_url"] == METRICS_URL
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import pytest
 from first_boot.contents import Variant
 from first_boot.judge import differences, prediction
-from first_boot.rehearsal import Boot, boots, on_newest, rehearsed
+from first_boot.rehearsal import Boot, Outcome, boots, on_newest, rehearsed
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 
@@ -18,12 +20,8 @@ from ultracluster.config import Environment, load
 from ultracluster.software import Release
 
 NO_MODULE = Variant(newer=True, repositories="lack")
-VARIANTS = (
-    Variant(unknowns="absent"),
-    Variant(unknowns="at-floor"),
-    Variant(newer=True, repositories="offer"),
-    NO_MODULE,
-)
+AT_FLOOR = Variant(unknowns="at-floor")
+VARIANTS = (Variant(), AT_FLOOR, Variant(newer=True), NO_MODULE)
 
 
 def _boots(name: str) -> Iterator[Boot]:
@@ -38,7 +36,29 @@ EVERY = {boot.key: boot for name in ENVIRONMENTS for boot in _boots(name)}
 """Boots that differ in nothing that a node could see are one."""
 
 
-@pytest.mark.parametrize("boot", EVERY.values(), ids=lambda boot: boot.title)
+def _sort(boot: Boot) -> tuple[object, ...]:
+    """The same for boots whose variant changes the same components, on the same kind of node."""
+    node, variant = boot.node, boot.variant
+    if variant == Variant():
+        return (boot.key,)
+    accelerator = node.kind.accelerator and node.kind.accelerator.manufacturer
+    if variant == AT_FLOOR:
+        return (variant, boot.image.os, accelerator)
+    # the compute nodes of every environment boot an invented image, too
+    environment = boot.config.name if variant.newer and node.role == "compute" else ""
+    return (variant, node.orchestrator, boot.image.id, node.role, accelerator, environment)
+
+
+def _params() -> Iterator[Any]:
+    """In every run each group on its image, and one boot of each sort in the variants; all in a deep run."""
+    seen: set[tuple[object, ...]] = set()
+    for boot in EVERY.values():
+        again = _sort(boot) in seen or (boot.variant == AT_FLOOR and boot.node.role != "compute")
+        seen.add(_sort(boot))
+        yield pytest.param(boot, marks=pytest.mark.deep if again else (), id=boot.title)
+
+
+@pytest.mark.parametrize("boot", list(_params()))
 def test_a_node_boots_as_the_plan_says(boot: Boot) -> None:
     outcome = rehearsed(boot)
     assert outcome.status == 0, outcome.log
@@ -67,14 +87,6 @@ def test_a_node_of_a_rack_has_its_own_file_system_beside_the_one_for_all() -> No
     assert "mounts=/fast:lustre,/fsx:lustre,/home:nfs4" in said["proof"]
     assert said["filesystems"] == "mounted: lustre /fsx"
     assert "EFA interfaces" in said["lustre_efa"]
-
-
-def test_a_node_of_pcs_is_told_of_further_file_systems_by_arguments() -> None:
-    fast = {"deployment": "scratch-2", "capacity_gib": 1200, "mount_path": "/fast", "groups": ["train"]}
-    data = changed(environment_data("pcs-p6-b200"), {"storage.further_lustre": {"fast": fast}})
-    for boot in boots(loaded(data).environment):
-        said = {line["step"]: line["message"] for line in rehearsed(boot).report if "step" in line}
-        assert ("/fast:lustre" in said["proof"]) == (boot.group == "train")
 
 
 def _dev_gpu() -> Boot:
@@ -111,32 +123,46 @@ def test_what_training_cannot_run_without_ends_the_node(
     assert not list(differences(boot, outcome, fatal))
 
 
-@pytest.mark.parametrize("name", ["dev", "pcs-p6-b200", "parallelcluster-p5"])
-def test_login_nodes_keep_metadata_for_services_and_hand_out_the_role_of_jobs(name: str) -> None:
-    asked = changed(environment_data(name), {"storage.job_buckets": [{"bucket": "example-data"}]})
-    environment = loaded(asked).environment
-    boot = next(boot for boot in boots(environment) if environment.node_groups[boot.group].role == "login")
-    outcome = rehearsed(boot)
-    steps = {line["step"]: (line["state"], line["message"]) for line in outcome.report if "step" in line}
-    assert steps["metadata"] == ("installed", "in force (nft), passing: 0"), outcome.log
-    assert steps["job_access"] == ("installed", "arn:aws:iam::111122223333:role/jobs"), outcome.log
+def _with_metrics(name: str, **more: Any) -> Environment:
+    return loaded(changed(environment_data(name), {"observability": {}} | more)).environment
 
 
-def _with_metrics(name: str) -> Environment:
-    return loaded(changed(environment_data(name), {"observability": {}})).environment
+@cache
+def _with_all(name: str) -> list[tuple[Boot, Outcome]]:
+    """One node of each role of the environment with metrics, buckets of jobs and a further file system."""
+    more: dict[str, Any] = {"storage.job_buckets": [{"bucket": "example-data"}]}
+    if name == "pcs-p6-b200":
+        fast = {"deployment": "scratch-2", "capacity_gib": 1200, "mount_path": "/fast", "groups": ["train"]}
+        more["storage.further_lustre"] = {"fast": fast}
+    by_role = {boot.node.role: boot for boot in boots(_with_metrics(name, **more))}
+    if name == "trainium":  # its other nodes are those of dev
+        by_role = {"compute": by_role["compute"]}
+    return [(boot, rehearsed(boot)) for boot in by_role.values()]
 
 
 @pytest.mark.parametrize("name", ["dev", "trainium", "pcs-p6-b200", "parallelcluster-p5"])
 def test_nodes_that_send_metrics_boot_as_the_plan_says(name: str) -> None:
     """Exporters and the agent are installed where the plan says it; GPU-less nodes have nothing of GPUs."""
-    found = {(boot.node.role, boot.node.kind.accelerator): boot for boot in boots(_with_metrics(name))}
-    for boot in found.values():
-        outcome = rehearsed(boot)
+    for boot, outcome in _with_all(name):
         assert outcome.status == 0, outcome.log
         steps = {line["step"]: line["state"] for line in outcome.report if "step" in line}
         assert steps["metrics"] == steps["node_exporter"] == "installed", outcome.log
         assert (steps["dcgm_exporter"] == "installed") is _has_gpus_or_the_head(boot), outcome.log
         assert not list(differences(boot, outcome, prediction(boot))), outcome.log
+
+
+@pytest.mark.parametrize("name", ["dev", "pcs-p6-b200", "parallelcluster-p5"])
+def test_login_nodes_keep_metadata_for_services_and_hand_out_the_role_of_jobs(name: str) -> None:
+    outcome = next(outcome for boot, outcome in _with_all(name) if boot.node.role == "login")
+    steps = {line["step"]: (line["state"], line["message"]) for line in outcome.report if "step" in line}
+    assert steps["metadata"] == ("installed", "in force (nft), passing: 0"), outcome.log
+    assert steps["job_access"] == ("installed", "arn:aws:iam::111122223333:role/jobs"), outcome.log
+
+
+def test_a_node_of_pcs_is_told_of_further_file_systems_by_arguments() -> None:
+    for boot, outcome in _with_all("pcs-p6-b200"):
+        proof = next(line["message"] for line in outcome.report if line.get("step") == "proof")
+        assert ("/fast:lustre" in proof) == (boot.group == "train")
 
 
 def _has_gpus_or_the_head(boot: Boot) -> bool:
