@@ -97,8 +97,8 @@ class Node:
             env={
                 "PATH": os.environ["PATH"],
                 "ULTRACLUSTER_SPREAD": "0",
-                "ULTRACLUSTER_FETCH_DEADLINE": "10",
-                "ULTRACLUSTER_PACKAGES_DEADLINE": "20",
+                "ULTRACLUSTER_FETCH_DEADLINE": "60",
+                "ULTRACLUSTER_PACKAGES_DEADLINE": "60",
             }
             | more,
             stdout=subprocess.PIPE,
@@ -142,7 +142,7 @@ class Node:
 def node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("packages")
     root, web = folder / "root", folder / "web"
-    make_root(root, pytestconfig.cache, include="curl,gpg,python3", tools=["dpkg-deb", "gpg"])
+    make_root(root, pytestconfig.cache, tools=["dpkg-deb", "gpg"])
     for name, text in IMAGE_TOOLS.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

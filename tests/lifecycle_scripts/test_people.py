@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from debian_root import make_root
+from depth import DEEP
 from project import ROOT
 
 FILES = ROOT / "lifecycle_scripts"
-INCLUDE = "openssh-server,python3"
 HANDLER = "opt/ultracluster/state.d/10_users"
 PLACES = {
     HANDLER: "files/people.py",
@@ -24,6 +24,8 @@ PLACES = {
     "opt/ultracluster/people/people_accounts.py": "files/people_accounts.py",
     "opt/ultracluster/people/home.sh": "lib/home.sh",
 }
+AT_WORK = """setpriv --reuid 2001 --clear-groups sleep 600 &
+until grep -q '^Uid:.2001' /proc/$!/status; do sleep 0.02; done"""
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ5c0g1n3Zr8yq4o4l7bY9d3b1o8yQm2c2wV0y5o6b7k alice@example.com"
 # A file system at /home that both nodes have, and a /proc of their own
 ENTER = """mount -t proc proc "$0/proc" && { [ "$1" = - ] || mount --bind "$1" "$0/home"; } || exit
@@ -107,7 +109,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     folder = tmp_path_factory.mktemp("people")
     root = folder / "one"
     assert request.config.cache
-    make_root(root, request.config.cache, include=INCLUDE, tools=["chroot"])
+    make_root(root, request.config.cache, tools=["chroot"])
     for place, source in PLACES.items():
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(FILES / source, root / place)
@@ -126,19 +128,24 @@ def roots(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 def nodes(roots: list[Path], tmp_path: Path) -> list[Node]:
     """Two nodes with the image's accounts, and an empty file system for homes."""
     *places, etc = roots
-    homes = tmp_path / "homes"
-    homes.mkdir(mode=0o755)
-    for root in places:
-        for changed in ("etc", "var/lib/ultracluster", "run/ultracluster", "var/spool/cron", "home"):
-            shutil.rmtree(root / changed, ignore_errors=True)
-        (root / "home").mkdir()
-        subprocess.run(["cp", "-a", etc, root], check=True)
-    return [Node(root=root, homes=homes) for root in places]
+    return [_fresh(root, etc, tmp_path) for root in places]
 
 
 @pytest.fixture
-def node(nodes: list[Node]) -> Node:
-    return nodes[0]
+def node(roots: list[Path], tmp_path: Path) -> Node:
+    return _fresh(roots[0], roots[-1], tmp_path)
+
+
+def _fresh(root: Path, etc: Path, folder: Path) -> Node:
+    homes = folder / "homes"
+    homes.mkdir(exist_ok=True)
+    homes.chmod(0o755)
+    for changed in ("etc", "var/lib/ultracluster", "run/ultracluster", "var/spool/cron", "home"):
+        shutil.rmtree(root / changed, ignore_errors=True)
+    (root / "home").mkdir()
+    (root / "home").chmod(0o755)
+    subprocess.run(["cp", "-a", etc, root], check=True)
+    return Node(root=root, homes=homes)
 
 
 def test_the_same_accounts_on_every_node_and_one_home(nodes: list[Node]) -> None:
@@ -184,7 +191,7 @@ def test_groups_keys_and_own_group_change_also_of_somebody_at_work(node: Node) -
     os.chown(file, 2001, 2001)
     other = KEY.replace("alice@example.com", "new")
     given = document(user("alice", 2001, gid=3000, groups=["data"], keys=[other]), vision=3000, data=3001)
-    lines = node.apply(given, before="setpriv --reuid 2001 --clear-groups sleep 60 &")
+    lines = node.apply(given, before=f"{AT_WORK}\n")
     assert node.passwd("alice") == "alice:x:2001:3000::/home/alice:/bin/bash"
     assert node.groups("alice") == ["data", "vision"]
     assert (node.root / "etc/ssh/ultracluster_keys/alice").read_text() == f"{other}\n"
@@ -213,11 +220,12 @@ def test_who_goes_leaves_data_and_nothing_else(nodes: list[Node]) -> None:
     crontab = node.root / "var/spool/cron/crontabs/bob"
     crontab.parent.mkdir(parents=True, exist_ok=True)
     crontab.write_text("* * * * * true\n")
-    stays = "setpriv --reuid 2001 --clear-groups sleep 61 & echo $! >/alice.pid"
-    goes = 'setpriv --reuid 2002 --clear-groups sh -c "trap : TERM; sleep 62; sleep 62" & echo $! >/bob.pid'
+    stays = f"{AT_WORK}\necho $! >/alice.pid"
+    goes = "setpriv --reuid 2002 --clear-groups sh -c 'trap : TERM; echo >/ready; sleep 600; sleep 600' &"
     lines = node.apply(
         document(users[0], users[2]),
-        before=f"{stays}\n{goes}\nsleep 0.3\ntrap 'ls -d /proc/[0-9]* >/left' EXIT",
+        before=f"{stays}\n: >/ready; chmod 666 /ready\n{goes}\necho $! >/bob.pid\n"
+        "until [ -s /ready ]; do sleep 0.02; done\ntrap 'ls -d /proc/[0-9]* >/left' EXIT",
     )
     left = (node.root / "left").read_text().split()
     assert f"/proc/{(node.root / 'alice.pid').read_text().strip()}" in left
@@ -296,34 +304,28 @@ def test_an_id_never_changes(node: Node) -> None:
     assert node.passwd("alice").startswith("alice:x:2001:")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"users": None}, {"users": {}}, {"users": [None]}, {"groups": []}, {"removals": "all"}, {"schema": 2},
-        {"homes": None}, {"homes": {"root": "/home/../etc", "mount": "/home"}},
-        {"users": [user("alice", 2001), user("alice", 2002)]},
-        {"users": [user("alice", 2001), user("bob", 2001)]},
-        {"users": [user("Alice", 2001)]}, {"users": [user("alice", "2001")]},
-        {"users": [user("alice", True)]}, {"users": [user("alice", -1)]},
-        {"users": [user("alice", 2001, home="/etc")]}, {"users": [user("alice", 2001, groups=["none"])]},
-        {"users": [user("alice", 2001, keys=["command=\"x\" " + KEY])]},
-        {"users": [user("alice", 2001, keys=[KEY + "\n" + KEY])]}, {"users": [user("a\nb", 2001)]},
-    ],
-)  # fmt: skip
-def test_a_malformed_document_changes_nothing(node: Node, change: dict[str, Any]) -> None:
+MALFORMED: list[dict[str, Any]] = [
+    {"users": None}, {"users": {}}, {"users": [None]}, {"groups": []}, {"removals": "all"}, {"schema": 2},
+    {"homes": None}, {"homes": {"root": "/home/../etc", "mount": "/home"}},
+    {"users": [user("alice", 2001), user("alice", 2002)]},
+    {"users": [user("alice", 2001), user("bob", 2001)]},
+    {"users": [user("Alice", 2001)]}, {"users": [user("alice", "2001")]},
+    {"users": [user("alice", True)]}, {"users": [user("alice", -1)]},
+    {"users": [user("alice", 2001, home="/etc")]}, {"users": [user("alice", 2001, groups=["none"])]},
+    {"users": [user("alice", 2001, keys=["command=\"x\" " + KEY])]},
+    {"users": [user("alice", 2001, keys=[KEY + "\n" + KEY])]}, {"users": [user("a\nb", 2001)]},
+]  # fmt: skip
+NO_DOCUMENTS = ["", "{", "[]", "null", '{"users": [', "[" * 100_000]
+
+
+def test_a_malformed_document_changes_nothing(node: Node) -> None:
     node.apply(document(user("alice", 2001), user("bob", 2002)))
     before = node.accounts()
-    lines = node.apply(document(user("alice", 2001)) | change, complete=False)
-    assert lines[-1].startswith("the document is not taken: ")
-    assert node.accounts() == before
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"users": [', "[" * 100_000])
-def test_what_is_no_json_changes_nothing(node: Node, text: str) -> None:
-    node.apply(document(user("alice", 2001)))
-    before = node.accounts()
-    assert node.apply(text, complete=False)[-1].startswith("the document is not taken: ")
-    assert node.accounts() == before
+    texts = [json.dumps(document(user("alice", 2001)) | change) for change in MALFORMED]
+    for text in [*texts, *NO_DOCUMENTS]:
+        lines = node.apply(text, complete=False)
+        assert lines[-1].startswith("the document is not taken: "), text[:200]
+        assert node.accounts() == before, text[:200]
 
 
 def test_an_empty_document_removes_nobody_unless_it_says_so(node: Node) -> None:
@@ -419,11 +421,41 @@ def test_from_the_bucket_to_the_account(node: Node) -> None:
     assert node.passwd("alice")
 
 
+STOPPED = f"""
+import os, runpy, signal, sys
+count, last = 0, int(sys.argv[1])
+def hook(event, args):
+    global count
+    starts = event == "subprocess.Popen" and args[1][0] != "getent"
+    writes = event == "open" and str(args[1])[0] in "wax"
+    if starts or writes or event in ("os.rename", "os.remove", "os.mkdir", "os.chmod", "os.chown"):
+        count += 1
+        if count == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.argv = ["/{HANDLER}", "/users.json"]
+sys.addaudithook(hook)
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    if not last:
+        print(count)
+"""
+
+
 def test_killed_anywhere_the_next_run_completes_it(node: Node) -> None:
-    """The record is written before what it records, so that no account is left that nobody knows."""
+    """The record is written before what it records, so that no account is left that nobody knows.
+
+    Each run is killed before its Nth change: each third one, all of them in a deep run.
+    """
     given = document(user("alice", 2001, groups=["vision"], keys=[KEY]), user("bob", 2002), vision=3000)
-    for number in range(1, 12):
-        stop = f"timeout --signal KILL 0.{number:02d}5 /{HANDLER} /users.json || true"
+    (node.root / "stopped.py").write_text(STOPPED)
+    counts: list[int] = []
+    for one in (given, document(removals="any")):
+        (node.root / "users.json").write_text(json.dumps(one))
+        counts.append(int(node.run("python3", "-B", "/stopped.py", "0").stdout.split()[-1]))
+    assert min(counts) > 5
+    for number in range(1, max(counts) + 1, 1 if DEEP else 3):
+        stop = f"python3 -B /stopped.py {number} || true"
         node.apply(given, before=stop)
         assert node.groups("alice") == ["alice", "vision"]
         node.apply(document(removals="any"), before=stop)

@@ -17,12 +17,14 @@ from project import ROOT
 SCRIPTS = ROOT / "lifecycle_scripts"
 KEPT_DAYS = 7
 """How long a root serves later runs: debootstrap takes a minute, and its updates are not what is tested."""
+INCLUDE = "curl,gpg,openssh-server,python3"
+"""Packages beside the smallest set, for tests that need no more: they share one root."""
 ALONE = ("unshare", "--mount", "--propagation", "private")
 """Mounts of their own: a debootstrap that is killed would leave `/proc` mounted in a folder of the cache, and
 whoever empties the cache later would meet it."""
 
 
-def make_root(root: Path, cache: pytest.Cache, *, include: str, tools: Sequence[str]) -> None:
+def make_root(root: Path, cache: pytest.Cache, *, include: str = INCLUDE, tools: Sequence[str]) -> None:
     """Make the root, with the scripts in `scripts` and no release; the test is skipped where that cannot be.
 
     Args:

@@ -2,7 +2,9 @@
 
 import os
 
+DEEP = os.environ.get("DEPTH") == "deep"
+
 
 def examples(count: int) -> int:
     """`count` examples, or ten times as many in a deep run."""
-    return count * 10 if os.environ.get("DEPTH") == "deep" else count
+    return count * 10 if DEEP else count
