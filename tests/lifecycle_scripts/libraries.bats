@@ -178,6 +178,35 @@ fetch() {
   [[ ! -e $ULTRACLUSTER_ROOT/etc/.file.ultracluster-new ]]
 }
 
+@test "files: those of one folder go together, those that are right stay, and none is half there" {
+  local -r opt=$ULTRACLUSTER_ROOT/opt
+  rows='lib/log.sh /opt/a/log.sh 0755\nlib/json.sh /opt/a/json.sh 0755\nlib/lock.sh /opt/a/other 0755\nlib/log.sh /opt/b/log.sh\n'
+  install_all() { run library files "printf '$rows' | files::install_missing"; }
+  mkdir -p "$opt/a/.ultracluster-new"
+  echo "of a run that was killed" >"$opt/a/.ultracluster-new/old"
+  install_all
+  assert::status 0
+  assert::equal "644 b/log.sh,755 a/json.sh,755 a/log.sh,755 a/other," "$(cd "$opt" && find a b -type f -printf '%m %p\n' | sort | tr '\n' ,)"
+  cmp "$SCRIPTS/lib/lock.sh" "$opt/a/other"
+  cmp "$SCRIPTS/lib/json.sh" "$opt/a/json.sh"
+  assert::equal 3 "$(grep -c '^mv' "$FAKE/changes")"
+  forget_calls
+  install_all
+  assert::never_called mv
+  echo old >"$opt/a/json.sh"
+  chmod -x "$opt/a/log.sh"
+  printf '#!/bin/bash\nhead -c 2 "${*: -2:1}" >"${*: -1}/json.sh"\nexit 1\n' >"$SANDBOX/bin/cp"
+  chmod +x "$SANDBOX/bin/cp"
+  install_all
+  assert::status 1
+  assert::equal old "$(cat "$opt/a/json.sh")"
+  [[ ! -e $opt/a/.ultracluster-new ]]
+  rm "$SANDBOX/bin/cp"
+  install_all
+  cmp "$SCRIPTS/lib/json.sh" "$opt/a/json.sh"
+  [[ -x $opt/a/log.sh ]]
+}
+
 @test "clock: nobody sets it" {
   run library clock 'unset EPOCHREALTIME EPOCHSECONDS; EPOCHREALTIME=1.5; read -r up _ </proc/uptime; clock::now now; echo "$((now / 1000 - ${up%.*}))"'
   assert::contains "0 1" "$output"
