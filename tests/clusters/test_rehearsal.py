@@ -45,7 +45,7 @@ def test_nodes_of_constructs_boot(kind: str, tmp_path: Path) -> None:
     )
     workspace = "arn:aws:aps:us-east-2:111122223333:workspace/ws-0123"
     metrics = MetricsDestination(workspace_arn=workspace, remote_write_url=METRICS_URL)
-    more = {"metrics": metrics} if kind in SLURM else {}
+    more: dict[str, Any] = {"metrics": metrics} if kind in SLURM else {}
     cluster: Any = team.add(kind, lustre=lustre, open_zfs=home, **more)
     unjudged(app, tmp_path / "app")
     told = [deployed(files["cluster.json"]) for _, files in uploaded(tmp_path / "app")]
