@@ -12,7 +12,6 @@ from debian_root import make_root
 from directory_node import (
     ARN,
     BASE,
-    INCLUDE,
     READER,
     SECRET,
     SERVER,
@@ -79,7 +78,7 @@ ENTRIES = (
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[DirectoryNode]:
     root = tmp_path_factory.mktemp("directory") / "root"
-    make_root(root, request.config.cache, include=INCLUDE, tools=["nsenter"])
+    make_root(root, request.config.cache, tools=["ip", "nsenter"])
     made = DirectoryNode(root)
     try:
         made.run("useradd", "--uid", "1000", "--no-create-home", "ubuntu")
@@ -111,7 +110,7 @@ def test_two_users_log_in_and_find_their_homes(node: DirectoryNode) -> None:
 
 
 def test_a_directory_gives_nobody_the_rights_of_the_nodes_own(node: DirectoryNode) -> None:
-    node.step("directory", settings(ca=node.ca))
+    node.has(settings(ca=node.ca))
     assert node.run("id", "-Gn", "anna").stdout.split() == ["hpc"]
     assert node.run("getent", "group", "7777").stdout == ""
     assert node.run("id", "-u", "ubuntu").stdout == "1000\n"
@@ -133,7 +132,7 @@ def test_only_root_reads_the_password_and_nothing_else_has_it(node: DirectoryNod
 
 
 def test_who_is_removed_is_out_though_the_node_knew_him(node: DirectoryNode) -> None:
-    node.step("directory", settings(ca=node.ca))
+    node.has(settings(ca=node.ca))
     node.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/root/key")
     public = node.run("cat", "/root/key.pub").stdout
     put = f"mkdir -p .ssh && echo '{public.strip()}' >.ssh/authorized_keys"
@@ -147,7 +146,7 @@ def test_who_is_removed_is_out_though_the_node_knew_him(node: DirectoryNode) -> 
 
 
 def test_a_directory_that_is_gone_stops_nobody_whom_the_node_knows(node: DirectoryNode) -> None:
-    node.step("directory", settings(ca=node.ca))
+    node.has(settings(ca=node.ca))
     assert node.ssh("anna", "anna-word").returncode == 0
     node.stop_serving()
     try:
@@ -244,7 +243,7 @@ def test_ids_worked_out_of_sids_are_the_same_on_every_node(node: DirectoryNode) 
 
 
 def test_what_is_no_longer_asked_for_goes_and_the_password_with_it(node: DirectoryNode) -> None:
-    node.step("directory", settings(ca=node.ca))
+    node.has(settings(ca=node.ca))
     done = node.step("directory")
     assert (done["state"], done["message"]) == ("installed", "taken away")
     assert not (node.root / CONF).exists() and not (node.root / SSSD_OWN[1:]).exists()
@@ -254,7 +253,7 @@ def test_what_is_no_longer_asked_for_goes_and_the_password_with_it(node: Directo
 
 
 def test_a_shell_without_pam_gets_its_home_and_many_nodes_make_one(node: DirectoryNode) -> None:
-    node.step("directory", settings(ca=node.ca))
+    node.has(settings(ca=node.ca))
     node.run("rm", "-rf", "/home/bert")
     tool = "/usr/local/sbin/ultracluster-home"
     runs = [threading.Thread(target=node.run, args=(tool, "bert")) for _ in range(8)]
@@ -279,7 +278,7 @@ def test_a_shell_without_pam_gets_its_home_and_many_nodes_make_one(node: Directo
 
 
 def test_who_asks_for_a_home_is_what_the_kernel_says(node: DirectoryNode) -> None:
-    node.step("directory", settings(ca=node.ca))
+    node.has(settings(ca=node.ca))
     serve = (
         "import os,socket,subprocess\n"
         "server=socket.socket(socket.AF_UNIX); server.bind('/run/ask'); os.chmod('/run/ask',0o777)\n"

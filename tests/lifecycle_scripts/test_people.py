@@ -113,6 +113,9 @@ def roots(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     for place, source in PLACES.items():
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(FILES / source, root / place)
+    # on a node without SSSD
+    switch = root / "etc/nsswitch.conf"
+    switch.write_text(switch.read_text().replace(" sss", ""))
     # who may sudo in the image, and a service of it
     with (root / "etc/passwd").open("a") as passwd:
         passwd.write("ubuntu:x:1000:1000::/home/ubuntu:/bin/bash\nmonitor:x:2050:2050::/:/bin/false\n")

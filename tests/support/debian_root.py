@@ -17,8 +17,10 @@ from project import ROOT
 SCRIPTS = ROOT / "lifecycle_scripts"
 KEPT_DAYS = 7
 """How long a root serves later runs: debootstrap takes a minute, and its updates are not what is tested."""
-INCLUDE = "curl,gpg,openssh-server,python3"
-"""Packages beside the smallest set, for tests that need no more: they share one root."""
+INCLUDE = (
+    "curl,gpg,ldap-utils,libnss-sss,libpam-sss,openssh-client,openssh-server,openssl,python3,slapd,sssd-ldap"
+)
+"""Packages beside the smallest set, for all tests of nodes without compilers: they share one root."""
 ALONE = ("unshare", "--mount", "--propagation", "private")
 """Mounts of their own: a debootstrap that is killed would leave `/proc` mounted in a folder of the cache, and
 whoever empties the cache later would meet it."""
