@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="module")
 def _readable_by_all() -> Iterator[None]:
-    """Whatever the umask of this run: scripts on nodes set it to this one, too."""
+    """Scripts on nodes set the same umask; that of this run may be another."""
     before = os.umask(0o022)
     yield
     os.umask(before)

@@ -290,7 +290,7 @@ def session(process: subprocess.Popen[str]) -> list[int]:
 
 
 def installing(process: subprocess.Popen[str]) -> bool:
-    words = output("ps", "-o", "args=", "--sid", str(process.pid))
+    words = output("ps", "-ww", "-o", "args=", "--sid", str(process.pid))
     return any(line.startswith("apt-get") and " install " in line for line in words.splitlines())
 
 

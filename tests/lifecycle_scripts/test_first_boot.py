@@ -135,7 +135,7 @@ def _with_all(name: str) -> list[tuple[Boot, Outcome]]:
         fast = {"deployment": "scratch-2", "capacity_gib": 1200, "mount_path": "/fast", "groups": ["train"]}
         more["storage.further_lustre"] = {"fast": fast}
     by_role = {boot.node.role: boot for boot in boots(_with_metrics(name, **more))}
-    if name == "trainium":  # its other nodes are those of dev
+    if name == "trainium":  # its other nodes are as those of dev
         by_role = {"compute": by_role["compute"]}
     return [(boot, rehearsed(boot)) for boot in by_role.values()]
 

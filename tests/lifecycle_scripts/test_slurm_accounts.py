@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from project import ROOT
@@ -172,7 +173,7 @@ def applied(document: dict[str, Any], have: Have) -> tuple[Have, list[str]]:
     return made, found.problems
 
 
-RUNS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RUNS = settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @RUNS

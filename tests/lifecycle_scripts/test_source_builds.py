@@ -41,7 +41,7 @@ EFA = "/opt/amazon/efa"
 # The providers of an EFA node, of a test on one machine, and no others: they take most of the time.
 BUILD_LIBFABRIC = f"""set -e
 [ -x configure ] || ./autogen.sh
-./configure --prefix={EFA} --disable-static --enable-only --enable-efa --enable-tcp --enable-shm
+./configure --prefix={EFA} --disable-static --enable-only --enable-efa --enable-tcp --enable-shm CFLAGS=-O0
 make --jobs "$(getconf _NPROCESSORS_ONLN)"
 make install
 """
@@ -126,7 +126,7 @@ class Node:
     def baked(self, step: str) -> dict[str, str]:
         """The report of a step, of a run that succeeds."""
         process = self.bake()
-        said, _ = process.communicate(timeout=900)
+        said, _ = process.communicate(timeout=3600)
         assert process.returncode == 0, said
         return self.report(step)
 
@@ -138,7 +138,7 @@ class Node:
     def killed_while_compiling(self, component: str) -> None:
         process = self.bake()
         work = self.root / "var/lib/ultracluster/work/builds" / component
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1200
         while not next(work.rglob("*.o"), None):
             assert process.poll() is None, process.communicate()[0]
             assert time.monotonic() < deadline, "never came to compile anything"
@@ -269,7 +269,7 @@ def test_another_libfabric_that_the_loader_prefers_is_told(node: Node, libfabric
         (node.root / "etc/ld.so.conf.d" / name).write_text("/opt/other/lib\n")
         node.run("ldconfig")
         process = node.bake()
-        said, _ = process.communicate(timeout=120)
+        said, _ = process.communicate(timeout=600)
         (node.root / "etc/ld.so.conf.d" / name).unlink()
         assert process.returncode == (1 if state == "failed" else 0), said
         assert node.report("libfabric")["state"] == state, said

@@ -54,7 +54,7 @@ esac
 }
 cp "${3%/*}/topology.yaml" tried
 echo 'slurmctld: Running as primary controller'
-exec sleep 60
+exec sleep 3600
 """,
     "systemctl": "",
 }
@@ -97,7 +97,13 @@ class Head:
             "ULTRACLUSTER_TOPOLOGY_SECONDS": "0",
         }
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+            command,
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
         )
         assert not done.stderr
         return f"{done.returncode} {done.stdout.strip()}"

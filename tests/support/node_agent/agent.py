@@ -139,7 +139,7 @@ class Agent:
 
     def metric(self, name: str) -> float:
         """Sum of a metric of its own; 0 where it has none yet."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
             text = answer.read().decode()
         values = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE)
         return sum(map(float, values))

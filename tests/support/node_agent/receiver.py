@@ -118,7 +118,7 @@ class Receiver:
             return {dict(labels)["__name__"] for labels in self.samples}
 
 
-def until(condition: Any, seconds: float = 15.0) -> None:
+def until(condition: Any, seconds: float = 300) -> None:
     """Wait for a condition; it says nothing of why it does not come true."""
     end = time.monotonic() + seconds
     while not condition():
