@@ -435,7 +435,7 @@ def hook(event, args):
         count += 1
         if count == last:
             os.kill(os.getpid(), signal.SIGKILL)
-sys.argv = ["/{HANDLER}", "/users.json"]
+sys.argv = ["/{HANDLER}", sys.argv[2]]
 sys.addaudithook(hook)
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
@@ -451,15 +451,20 @@ def test_killed_anywhere_the_next_run_completes_it(node: Node) -> None:
     Each run is killed before its Nth change: each third one, all of them in a deep run.
     """
     given = document(user("alice", 2001, groups=["vision"], keys=[KEY]), user("bob", 2002), vision=3000)
+    nobody = document(removals="any")
     (node.root / "stopped.py").write_text(STOPPED)
     counts: list[int] = []
-    for one in (given, document(removals="any")):
-        (node.root / "users.json").write_text(json.dumps(one))
-        counts.append(int(node.run("python3", "-B", "/stopped.py", "0").stdout.split()[-1]))
+    for name, content in (("given", given), ("nobody", nobody)):
+        (node.root / f"{name}.json").write_text(json.dumps(content))
+        done = node.run("python3", "-B", "/stopped.py", "0", f"/{name}.json")
+        counts.append(int(done.stdout.split()[-1]))
     assert min(counts) > 5
     for number in range(1, max(counts) + 1, 1 if DEEP else 3):
-        stop = f"python3 -B /stopped.py {number} || true"
+        stop = f"python3 -B /stopped.py {number} /given.json || true"
         node.apply(given, before=stop)
         assert node.groups("alice") == ["alice", "vision"]
-        node.apply(document(removals="any"), before=stop)
+        node.apply(nobody, before=f"python3 -B /stopped.py {number} /nobody.json || true")
         assert not node.passwd("alice") and not node.passwd("bob")
+        node.apply(nobody, before=stop)
+        left = node.accounts()["etc/passwd"] + node.accounts()["etc/group"]
+        assert not {"alice", "bob", "vision"} & {line.split(":")[0] for line in left.splitlines()}
