@@ -15,7 +15,7 @@ NOT_IMPERATIVE = re.compile(r"[A-Z][a-z]*(?:[^s]s|ed|ing)$")
 IMPERATIVES = frozenset(
     {"Bring", "Embed", "Feed", "Focus", "Need", "Proceed", "Speed", "String", "Seed", "Shed"}
 )
-UNFINISHED = re.compile(r"\b(?:wip|fixup!|squash!|todo|temp)|\bwip\d*\b", re.IGNORECASE)
+UNFINISHED = re.compile(r"\bwip\d*\b|^(?:fixup|squash)!|\btodo\b", re.IGNORECASE)
 
 
 def problems(subject: str, parents: int = 1) -> Iterator[str]:
