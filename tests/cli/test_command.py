@@ -1,4 +1,4 @@
-"""The `ultracluster` command and `app.py`, run as a user runs them."""
+"""The `ultracluster` command and `app.py`: answers, refusals and exit codes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import ultracluster
 from project import ENVIRONMENTS, ROOT
 
 from ultracluster.config import load
@@ -22,13 +23,9 @@ BAD = {
 }
 
 
-def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(arguments, capture_output=True, text=True, cwd=cwd, check=False)
-
-
 @pytest.mark.parametrize("case", BAD)
-@pytest.mark.parametrize("command", [["ultracluster", "validate"], ["ultracluster", "plan"]])
-def test_bad_input_is_one_message_and_exit_code_2(command: list[str], case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_bad_input_is_one_message_and_exit_code_2(command: str, case: str, tmp_path: Path) -> None:
     name, content, code = BAD[case]
     if content is not None:
         dev = (ROOT / "environments" / "dev.yaml").read_text()
@@ -36,7 +33,7 @@ def test_bad_input_is_one_message_and_exit_code_2(command: list[str], case: str,
         (tmp_path / name).write_text(content.format(dev="dev.yaml"))
     before = sorted(tmp_path.iterdir())
 
-    result = run(*command, name, cwd=tmp_path)
+    result = ultracluster(command, name, cwd=tmp_path)
 
     assert result.returncode == 2
     assert code in result.stderr
@@ -67,7 +64,7 @@ def test_app_refuses_before_it_writes_anything(case: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_plan_names_groups_fabric_storage_addresses_and_stacks(name: str) -> None:
-    result = run("ultracluster", "plan", name)
+    result = ultracluster("plan", name)
 
     assert result.returncode == 0, result.stderr
     groups = load(ROOT / "environments" / f"{name}.yaml").environment.node_groups
@@ -77,7 +74,7 @@ def test_plan_names_groups_fabric_storage_addresses_and_stacks(name: str) -> Non
 
 
 def test_figures_of_the_plan() -> None:
-    result = run("ultracluster", "plan", "prod")
+    result = ultracluster("plan", "prod")
 
     assert "128 x H200" in result.stdout
     assert "51.2 Tbit/s" in result.stdout
@@ -87,7 +84,7 @@ def test_figures_of_the_plan() -> None:
 def test_findings_as_json(tmp_path: Path) -> None:
     (tmp_path / "env.yaml").write_text("name: Dev\n")
 
-    result = run("ultracluster", "validate", "--json", "env.yaml", cwd=tmp_path)
+    result = ultracluster("validate", "--json", "env.yaml", cwd=tmp_path)
 
     assert result.returncode == 2
     first = json.loads(result.stdout)["environments"][0]["findings"][0]
@@ -96,16 +93,29 @@ def test_findings_as_json(tmp_path: Path) -> None:
 
 
 def test_validate_says_so_when_all_is_well() -> None:
-    result = run("ultracluster", "validate", "dev")
+    result = ultracluster("validate", "dev")
 
     assert (result.returncode, result.stdout.strip()) == (0, "dev: 0 errors, 0 warnings")
+
+
+@pytest.mark.parametrize(("name", "code"), [("dev", 0), ("nope", 2)])
+def test_the_installed_program_hands_on_exit_code_and_streams(name: str, code: int) -> None:
+    """The other tests run the command in their own process."""
+    done = subprocess.run(
+        ["ultracluster", "validate", name], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+
+    assert done.returncode == code
+    assert done.stdout == ("" if code else "dev: 0 errors, 0 warnings\n")
+    assert ("error CFG001" in done.stderr) == bool(code)
+    assert "Traceback" not in done.stderr
 
 
 def test_findings_as_json_carry_the_remedy(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     text = (ROOT / "environments" / "dev.yaml").read_text()
     file.write_text(text.replace("role: login", "role: submit"))
-    document = json.loads(run("ultracluster", "validate", str(file), "--json").stdout)
+    document = json.loads(ultracluster("validate", str(file), "--json").stdout)
     (row,) = document["environments"][0]["findings"]
 
     change = {"path": ["node_groups", "login", "role"], "value": "login"}
@@ -114,22 +124,22 @@ def test_findings_as_json_carry_the_remedy(tmp_path: Path) -> None:
 
 
 def test_rules_as_json_say_which_orchestrators_they_are_about() -> None:
-    rows = {row["id"]: row for row in json.loads(run("ultracluster", "rules", "--json").stdout)["rules"]}
+    rows = {row["id"]: row for row in json.loads(ultracluster("rules", "--json").stdout)["rules"]}
 
     assert rows["ENV001"]["orchestrators"] is None
     assert rows["HPS060"]["orchestrators"] == ["hyperpod-slurm"]
 
 
 def test_a_rule_is_printed_in_full_with_bad_and_good_lines() -> None:
-    text = run("ultracluster", "rules", "fsx002").stdout
+    text = ultracluster("rules", "fsx002").stdout
 
     assert "# bad, in environments/dev.yaml" in text and "# good" in text
     assert "instead: capacity_gib: 3600 or 7200" in text and "source   botocore" in text
 
 
 def test_a_subject_is_printed_whole_and_what_is_no_rule_is_refused() -> None:
-    rows = json.loads(run("ultracluster", "rules", "EFA", "--json").stdout)["rules"]
-    unknown, shape = run("ultracluster", "rules", "FSX02"), run("ultracluster", "rules", "CFG003")
+    rows = json.loads(ultracluster("rules", "EFA", "--json").stdout)["rules"]
+    unknown, shape = ultracluster("rules", "FSX02"), ultracluster("rules", "CFG003")
 
     assert [row["id"] for row in rows] == [f"EFA{number:03}" for number in range(1, 13)]
     assert all(row["bad"] and row["good"] and row["says"] for row in rows)
@@ -139,7 +149,7 @@ def test_a_subject_is_printed_whole_and_what_is_no_rule_is_refused() -> None:
 
 
 def test_rules_are_listed() -> None:
-    heads, *lines = run("ultracluster", "rules").stdout.splitlines()
+    heads, *lines = ultracluster("rules").stdout.splitlines()
 
     assert heads.split()[:2] == ["rule", "severity"]
     assert len(lines) > 60

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
+from command_line import Ended, ultracluster
 from moto import mock_aws
 from typer.testing import CliRunner
 
@@ -18,9 +18,8 @@ from ultracluster.cli.main import app
 Lock = Callable[..., Path]
 
 
-def lock(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = ["ultracluster", "release", "lock", str(file), "--cache", str(file.parent / "cache"), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def lock(file: Path, *options: str) -> Ended:
+    return ultracluster("release", "lock", str(file), "--cache", str(file.parent / "cache"), *options)
 
 
 def test_lock_prints_the_difference_and_warns_of_first_use(lock_file: Lock) -> None:

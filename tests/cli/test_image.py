@@ -1,20 +1,17 @@
-"""`ultracluster image list` and `image show`, run as a user runs them."""
+"""`ultracluster image list` and `image show`."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
-from project import ROOT
+from command_line import Ended, ultracluster
 
 from ultracluster.catalog.images import fields, image, images
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["ultracluster", "image", *arguments], capture_output=True, text=True, cwd=ROOT, check=False
-    )
+def run(*arguments: str) -> Ended:
+    return ultracluster("image", *arguments)
 
 
 def test_list_names_every_image() -> None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
-import select
 import shutil
 import struct
 import subprocess
 import sys
 import termios
-import time
+import traceback
 from fcntl import ioctl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from project import ROOT
 
-from ultracluster.cli import paging
+from ultracluster.cli import main, paging
 
 PAGER = """#!/bin/sh
 echo "LESS=$LESS" >"{folder}/env"
@@ -33,31 +34,43 @@ def pager(folder: Path, text: str = PAGER, name: str = "pager") -> str:
     return str(file)
 
 
-def run(*words: str, rows: int = 24, keys: str = "", **variables: str) -> tuple[str, int]:
-    """On a terminal of 100 columns, with a keyboard; what it shows, and the exit code."""
+def run(*words: str, rows: int = 24, key: str = "", **variables: str) -> tuple[str, int]:
+    """On a terminal of 100 columns: text and exit code. The key is typed once there are rules."""
     child, master = pty.fork()
     if child == 0:
+        ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
+        become(list(words), {"TERM": "xterm-256color", **variables})
+    got = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the command is
+        while part := os.read(master, 65536):
+            got += part
+            if key and b"ENV001" in got:
+                os.write(master, key.encode())
+                key = ""
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(master)  # only now: closed under a living process, a terminal hangs it up
+    return got.decode(), code
+
+
+def become(words: list[str], variables: dict[str, str]) -> None:
+    """Run the command in this process, a child of the test's, and end it; no exception may leave it."""
+    code: Any = 1
+    try:
         os.chdir(ROOT)
         for name in ("PAGER", "ULTRACLUSTER_PAGER", "LESS", "COLUMNS", "LINES"):
             os.environ.pop(name, None)
-        os.environ.update({"TERM": "xterm-256color", **variables})
-        ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
-        os.execv(sys.executable, [sys.executable, "-m", "ultracluster", *words])  # noqa: S606 - this program
-    got, end = b"", time.monotonic() + 60
-    while time.monotonic() < end:
-        if select.select([master], [], [], 1.0)[0]:
-            try:
-                part = os.read(master, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            got += part
-        elif keys:
-            os.write(master, keys.encode())
-            keys = ""
-    os.close(master)
-    return got.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.environ.update(variables)
+        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(n, "w" if n else "r", closefd=False) for n in range(3))
+        sys.argv = ["ultracluster", *words]
+        main()
+    except SystemExit as ended:
+        code = ended.code or 0
+    except BaseException:  # the interpreter would print any
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def test_long_answers_are_paged_and_short_ones_are_not(tmp_path: Path) -> None:
@@ -80,7 +93,7 @@ def test_long_answers_are_paged_and_short_ones_are_not(tmp_path: Path) -> None:
         (["schema"], 24, {}),
     ]
     for words, rows, variables in cases:
-        shown, code = run(*words, rows=rows, keys="", PAGER=asked, **variables)
+        shown, code = run(*words, rows=rows, PAGER=asked, **variables)
         assert (code, "PAGED" in shown) == (0, False), words
         assert len(shown) > 3000
 
@@ -121,7 +134,7 @@ def test_a_wrapper_whose_pager_is_missing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("less"), reason="there is no less on this machine")
 def test_less_itself() -> None:
-    shown, code = run("rules", keys="q")
+    shown, code = run("rules", key="q")
 
     assert code == 0
     assert "ENV001" in shown

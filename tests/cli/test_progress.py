@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import ultracluster
 from command_tree import commands
 from hostile_account import NODE, hostile_account
 from project import ROOT
@@ -22,7 +26,7 @@ from pseudo_terminal import on_terminal
 from typer.testing import CliRunner
 
 from ultracluster.account import aws, under_way
-from ultracluster.cli import progress, terminal
+from ultracluster.cli import progress, terminal, validate
 from ultracluster.cli.habits import HABITS
 from ultracluster.cli.main import app
 from ultracluster.cli.progress import LINE, LateBar, bars, working
@@ -92,12 +96,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "TICK", 0.002)
 
 
-def until_shown(seconds: float = 3.0) -> bool:
+PAUSE = threading.Event()
+"""To wait by: time.sleep is gone in some of these tests."""
+
+
+def until_shown() -> bool:
     """Wait, as AWS lets us wait; whether a person saw it."""
-    end = time.monotonic() + seconds
-    pause = threading.Event()  # time.sleep is gone in these tests
-    while not LINE.is_shown and time.monotonic() < end:
-        pause.wait(0.002)
+    wait_until(lambda: LINE.is_shown)
     return LINE.is_shown
 
 
@@ -222,98 +227,119 @@ def test_the_others_wait_for_nobody(name: str, monkeypatch: pytest.MonkeyPatch, 
 # ---- the line itself
 
 
-def slow(seconds: float, *, late: float) -> str:
-    """A program with a command that waits."""
-    return f"""
-import sys, time
-from ultracluster.cli import main, progress, validate
-progress.LATE = {late}
-real = validate._validated
-def waits(path):
-    time.sleep({seconds})
-    return real(path)
-validate._validated = waits
-main()
-"""
+def read_when(monkeypatch: pytest.MonkeyPatch, may_go_on: Callable[[], bool], *, late: float = 0.0) -> None:
+    """`validate` reads each file only when it may go on."""
+    read = validate._validated
+
+    def waits(path: Path) -> validate.Validated:
+        wait_until(may_go_on)
+        return read(path)
+
+    monkeypatch.setattr(progress, "LATE", late)
+    monkeypatch.setattr(validate, "_validated", waits)
 
 
-def started(
-    folder: Path, seconds: float, *words: str, late: float = 0.2, **variables: str
-) -> tuple[Any, int]:
-    import pty
-
-    master, slave = pty.openpty()
-    program = subprocess.Popen(
-        [sys.executable, "-c", slow(seconds, late=late), *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=(folder / "out").open("w"),
-        stderr=slave,
-        start_new_session=True,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", **variables},
-    )
-    os.close(slave)
-    return program, master
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 300
+    while not holds() and time.monotonic() < end:
+        PAUSE.wait(0.002)
 
 
-def rest(master: int) -> str:
-    got = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:
-            part = b""
-        if not part:
-            os.close(master)
-            return got.decode()
-        got += part
+def for_a_while() -> Callable[[], bool]:
+    """Long enough for a line that is not awaited to come."""
+    end = time.monotonic() + 0.3
+    return lambda: time.monotonic() > end
 
 
-def test_it_comes_late_counts_and_leaves_no_trace(tmp_path: Path) -> None:
-    program, master = started(tmp_path, 0.4, "validate", "dev", "prod", "--json")
+def test_it_counts_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drawn: list[int] = []
+    draw = progress._Drawn.now
 
-    shown = rest(master)
+    def now(self: Any) -> Any:
+        drawn.append(LINE.newest()[0].done)
+        return draw(self)
 
-    assert program.wait() == 0
-    assert "checking" in shown
-    assert "1/2" in shown
-    assert shown.endswith("\x1b[1A\x1b[2K") or shown.rstrip().endswith("\x1b[2K"), repr(shown[-80:])
-    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h")
+    monkeypatch.setattr(progress._Drawn, "now", now)
+    # drawn twice since the file's turn: the first is on the terminal then
+    read_when(monkeypatch, lambda: drawn.count(LINE.newest()[0].done) > 1)
+    shown = on_terminal(monkeypatch, "validate", "dev", "prod", "--json", out=tmp_path / "out")
+
+    assert shown.code == 0
+    assert "checking" in shown.text
+    assert "1/2" in shown.text
+    assert shown.text.rstrip().endswith("\x1b[2K"), repr(shown.text[-80:])
+    assert shown.text.count("\x1b[?25l") == shown.text.count("\x1b[?25h")
     assert len(json.loads((tmp_path / "out").read_text())["environments"]) == 2
 
 
-def test_nothing_before_two_seconds_and_none_for_those_who_do_not_look(tmp_path: Path) -> None:
-    for words, late, variables in (
-        (["validate", "dev", "--json"], progress.LATE, {}),
+def test_two_seconds_are_late() -> None:
+    assert progress.LATE == 2.0
+
+
+@pytest.mark.parametrize(
+    ("words", "late", "variables"),
+    [
+        (["validate", "dev", "--json"], 3600.0, {}),
         (["validate", "dev", "--json", "--quiet"], 0.0, {}),
         (["-q", "validate", "dev", "--json"], 0.0, {}),
         (["validate", "dev", "--json"], 0.0, {"TERM": "dumb"}),
-    ):
-        program, master = started(tmp_path, 0.4, *words, late=late, **variables)
-        assert (rest(master), program.wait()) == ("", 0), words
+    ],
+)
+def test_nothing_before_it_is_late_and_none_for_those_who_do_not_look(
+    words: list[str],
+    late: float,
+    variables: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    read_when(monkeypatch, for_a_while(), late=late)
+    shown = on_terminal(monkeypatch, *words, out=tmp_path / "out", **variables)
+
+    assert (shown.text, shown.code) == ("", 0)
 
 
 @pytest.mark.parametrize("variables", [{}, {"FORCE_COLOR": "1"}, {"TTY_COMPATIBLE": "1"}])
-def test_never_on_a_pipe(variables: dict[str, str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", slow(0.4, late=0.0), "validate", "dev"],
-        cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, **variables},
-    )  # fmt: skip
+def test_never_on_a_pipe(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    read_when(monkeypatch, for_a_while())
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
 
-    assert (done.stdout, done.stderr) == ("dev: 0 errors, 0 warnings\n", "")
+    done = ultracluster("validate", "dev")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "dev: 0 errors, 0 warnings\n", "")
 
 
 def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
-    import signal
-
-    program, master = started(tmp_path, 30, "validate", "dev", late=0.0)
+    program = """
+import time
+from ultracluster.cli import main, progress, validate
+progress.LATE = 0.0
+validate._validated = lambda path: time.sleep(600)
+main()
+"""
+    master, slave = pty.openpty()
+    with (tmp_path / "out").open("w") as out:
+        running = subprocess.Popen(
+            [sys.executable, "-c", program, "validate", "dev"],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=slave,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"},
+        )
+    os.close(slave)
     got = b""
     while b"checking" not in got:
         got += os.read(master, 4096)
-    program.send_signal(signal.SIGINT)
-    shown = (got + rest(master).encode()).decode()
+    running.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):  # the terminal is gone when the program is
+        while part := os.read(master, 65536):
+            got += part
+    os.close(master)
+    shown = got.decode()
 
-    assert program.wait(10) == 130
+    assert running.wait(300) == 130
     assert "Traceback" not in shown
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h")
     assert (tmp_path / "out").read_text() == ""

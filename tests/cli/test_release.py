@@ -1,20 +1,16 @@
-"""`ultracluster release` and `ultracluster image`, run as a user runs them."""
+"""`ultracluster release` and `ultracluster image`."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
+from command_line import ultracluster as run
 from project import ROOT
 
 from ultracluster.software import release_names
 from ultracluster.software.lock import release_file
-
-
-def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["ultracluster", *arguments], capture_output=True, text=True, cwd=cwd, check=False)
 
 
 def test_list_names_every_release() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -10,13 +9,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from command_line import ultracluster
 from command_tree import commands
 from project import ROOT
 from typer.testing import CliRunner
 
-import ultracluster
 from ultracluster.cli.environments import complete_environment
 from ultracluster.cli.main import app
+from ultracluster.version import __version__
 
 
 def test_version_has_one_source() -> None:
@@ -24,10 +24,10 @@ def test_version_has_one_source() -> None:
 
     result = CliRunner().invoke(app, ["--version"])
 
-    assert (result.exit_code, result.stdout) == (0, f"ultracluster {ultracluster.__version__}\n")
+    assert (result.exit_code, result.stdout) == (0, f"ultracluster {__version__}\n")
     assert "version" in project["project"]["dynamic"] and "version" not in project["project"]
     assert project["tool"]["hatch"]["version"]["path"] == "constructs/ultracluster/version.py"
-    assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", ultracluster.__version__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", __version__)
 
 
 def test_metadata_claims_nothing_that_the_owner_has_not_said() -> None:
@@ -54,11 +54,7 @@ def completed(shell: str, words: str, folder: Path = ROOT) -> str:
         name: value.format(words if "ultracluster" in value else len(words.split(" ")))
         for name, value in SHELLS[shell].items()
     }
-    code = "from ultracluster.cli import main; import sys; sys.argv[0] = 'ultracluster'; main()"
-    environment = {**os.environ, **variables, "_ULTRACLUSTER_COMPLETE": f"complete_{shell}"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = ultracluster(cwd=folder, _ULTRACLUSTER_COMPLETE=f"complete_{shell}", **variables)
     assert done.stderr == ""
     return done.stdout
 
@@ -75,10 +71,9 @@ def test_shells_complete_commands_options_and_environments(shell: str) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_completion_is_printed_for_a_shell(shell: str) -> None:
-    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    command = ["ultracluster", "--show-completion", shell]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def test_completion_is_printed_for_a_shell(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    done = ultracluster("--show-completion", shell)
 
     assert done.returncode == 0
     assert "_ULTRACLUSTER_COMPLETE" in done.stdout

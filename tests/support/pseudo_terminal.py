@@ -53,6 +53,6 @@ def on_terminal(patch: pytest.MonkeyPatch, *words: str, out: Path | None = None,
             screen.flush()
             if out:
                 sys.stdout.close()
-    reader.join(5)
+    reader.join()
     os.close(master)
     return Shown(got.decode(), int(code))
