@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import typer
@@ -10,14 +11,18 @@ import typer
 from ultracluster.cli.main import app
 
 
-def commands(group: Any = None, before: str = "") -> Iterator[tuple[str, Any]]:
+@cache
+def commands() -> tuple[tuple[str, Any], ...]:
     """Every command that is no group, by its words."""
-    group = group or typer.main.get_command(app)
+    return tuple(_below(typer.main.get_command(app), ""))
+
+
+def _below(group: Any, before: str) -> Iterator[tuple[str, Any]]:
     context = typer.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if hasattr(command, "list_commands"):
-            yield from commands(command, f"{before}{name} ")
+            yield from _below(command, f"{before}{name} ")
         else:
             yield f"{before}{name}", command
 

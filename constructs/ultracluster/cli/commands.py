@@ -185,19 +185,25 @@ class Commands(TyperGroup):
             return TyperCommand(cmd_name, help=row.line, rich_help_panel=row.panel)
         if not row.found:
             return with_habits(super().get_command(ctx, cmd_name), cmd_name)
-        module, _, name = row.found.rpartition(".")
-        found: typer.Typer | Callable[..., None] = getattr(
-            import_module(f"ultracluster.cli.{module or cmd_name}"), name
-        )
-        if not isinstance(found, typer.Typer):
-            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            alone.command(cmd_name)(found)
-            found = alone
-        else:
-            found.info.cls = Group
-        command = typer.main.get_command(found)
-        command.name = cmd_name
-        return with_habits(command, cmd_name)
+        return _loaded(cmd_name, row.found)
+
+
+@cache
+def _loaded(cmd_name: str, place: str) -> Any:
+    """A command or group of another module. Its options are read once, however often a process runs it."""
+    module, _, name = place.rpartition(".")
+    found: typer.Typer | Callable[..., None] = getattr(
+        import_module(f"ultracluster.cli.{module or cmd_name}"), name
+    )
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(cmd_name)(found)
+        found = alone
+    else:
+        found.info.cls = Group
+    command = typer.main.get_command(found)
+    command.name = cmd_name
+    return with_habits(command, cmd_name)
 
 
 class Group(TyperGroup):
