@@ -8,6 +8,7 @@ The greatest shipped environment has 2 kB and 80 values.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -54,8 +55,12 @@ class _Composer(Composer):
             self.level -= 1
 
 
+@lru_cache(maxsize=64)
 def compose(text: str) -> Node | None:
     """The nodes of one document; None for an empty one.
+
+    A text is parsed once in a process, whether several environments extend the file or one command reads it
+    again: nobody may change the nodes.
 
     Raises:
         TooDeepError, TooMuchError: it is beyond the bounds.
