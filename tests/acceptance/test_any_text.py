@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster_schema import node_scripts
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_logs import FAULTS, GOOD, P4D, change, interleaved
@@ -33,7 +34,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(PIECES | st.text(max_size=20), max_size=60))
 def test_no_text_raises(pieces: list[str]) -> None:
     for kind, nodes in (("p5en.48xlarge", 4), ("p9.48xlarge", None)):
@@ -44,7 +45,7 @@ def test_no_text_raises(pieces: list[str]) -> None:
         assert report.as_text()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.integers(0, 40_000), st.integers(0, 200), st.text(max_size=20))
 def test_damage_to_a_good_log_never_raises(start: int, length: int, instead: str) -> None:
     text = GOOD.text()

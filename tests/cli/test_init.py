@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 import typer
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from project import ROOT
@@ -133,7 +134,7 @@ def test_what_cannot_be_had_is_refused_by_its_rule(case: tuple[str, str, int], t
     assert not file.exists()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(5))
 @given(
     kind=st.sampled_from(sorted(name for name, known in instance_types().items() if known.accelerator)),
     orchestrator=st.sampled_from(ORCHESTRATORS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -547,7 +548,7 @@ def test_an_alias_that_contains_itself(tmp_path: Path) -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_loader(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"
@@ -564,7 +565,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.sampled_from(["name", "network", "storage", "node_groups", "orchestrator", "acknowledge", "tags"]),
     VALUES,

@@ -1,4 +1,4 @@
-"""Two thousand broken environments: each ends in findings or is one, soon, and never in a traceback.
+"""Broken environments (deep: two thousand): each ends in findings or is one, soon, and never in a traceback.
 
 The cases are the same in every run (`derandomize`). The clock is that of the processor, and the bound is for
 the file that takes minutes.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from mutations import broken_data, broken_text
 
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 BOUND = 2.0
 """Seconds of the processor for one file."""
-CASES = 1000
+CASES = examples(100)
 """Of each of the two kinds."""
 same = settings(
     max_examples=CASES,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from crd_fields import TABLE, problems
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubernetes_support import environment
@@ -168,7 +169,7 @@ def _given(scheduler: str, teams: dict[str, dict[str, Any]]) -> tuple[dict[str, 
 
 @pytest.mark.parametrize("scheduler", [*SCHEDULERS, "task-governance", "slurm"])
 @given(teams=shared())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 def test_quotas_are_what_was_asked_and_never_more_than_there_is(
     scheduler: str, teams: dict[str, dict[str, Any]]
 ) -> None:
@@ -179,7 +180,7 @@ def test_quotas_are_what_was_asked_and_never_more_than_there_is(
 
 
 @given(quotas=st.lists(AMOUNTS, min_size=1, max_size=4), explicit=AMOUNTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_over_two_groups_no_group_gives_more_than_it_has(quotas: list[int], explicit: int) -> None:
     teams: dict[str, Any] = {f"team-{number}": {"quota": quota} for number, quota in enumerate(quotas)}
     teams["explicit"] = {"quota": {"more": min(explicit, 8)}}

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from project import ENVIRONMENTS, ROOT
@@ -153,7 +154,7 @@ def load_capacity(data: dict[str, Any]) -> Any:
     return TypeAdapter(Capacity).validate_python(data)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(name=st.sampled_from(ENVIRONMENTS), data=st.data(), more=st.integers(0, 500))
 def test_needs_never_shrink_when_a_count_grows(name: str, data: st.DataObject, more: int) -> None:
     environment = shipped(name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cost_support import TODAY, environment, estimated, line, made_up, own
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from project import ENVIRONMENTS
@@ -304,7 +305,7 @@ def test_every_line_is_in_the_estimate_or_named(base: str) -> None:
     assert all(one.figure and one.figure.source for one in found.priced)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(10))
 @given(
     gpu=st.integers(0, 5000),
     more=st.integers(0, 50),

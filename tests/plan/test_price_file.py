@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from project import ROOT
@@ -125,7 +126,9 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
     assert "cannot be read" in read_prices(tmp_path / "prices.csv").faults[0]
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(rest=st.one_of(st.binary(max_size=200), st.text(alphabet='a,."\n\r-0', max_size=80).map(str.encode)))
 def test_no_content_raises_or_gives_a_price_of_nothing(tmp_path: Path, rest: bytes) -> None:
     path = tmp_path / "prices.csv"

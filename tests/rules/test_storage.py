@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules_table import Case, found, table_tests
@@ -986,7 +987,7 @@ def test_every_neighbour_in_the_openzfs_region_table_is_offered() -> None:
     tier=st.integers(min_value=0, max_value=3),
     efa=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_the_capacity_that_is_suggested_is_accepted(
     deployment: str, capacity: int, tier: int, efa: bool
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import SNIPPETS
@@ -69,7 +70,7 @@ def told(reader: Callable[[Path], object], file: Path) -> None:
     assert not why or str(file) in why
 
 
-@same(60)
+@same(examples(10))
 @given(data=st.data())
 def test_a_release(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     shipped = data.draw(st.sampled_from(RELEASES))
@@ -78,7 +79,7 @@ def test_a_release(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
     told(read_lock, file)
 
 
-@same(140)
+@same(examples(20))
 @given(text=broken(OF_AN_ENVIRONMENT))
 def test_the_lock_of_an_environment(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     file: Path = tmp_path_factory.getbasetemp() / "fuzz.lock"

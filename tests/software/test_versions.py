@@ -7,6 +7,7 @@ import subprocess
 from itertools import pairwise
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ def test_every_version_is_within_itself(text: str) -> None:
     assert Version(text).within(Version(text))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(st.data())
 def test_dpkg_agrees(data: st.DataObject) -> None:
     """Debian's own comparison, for forms in which trailing zeros decide nothing."""

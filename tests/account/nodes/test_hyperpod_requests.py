@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from depth import examples
 from hyperpod_service import HyperPod, account, answer, group, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from ultracluster.account.nodes.node import Node
     st.sampled_from(["reboot", "replace", "delete"]),
     st.data(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_every_node_is_asked_for_once_and_answered_once(numbers: set[int], action: Any, data: Any) -> None:
     made = account()
     service = HyperPod(made)
