@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 import typer
+from command_line import ultracluster
 from project import ROOT
 from typer.testing import CliRunner
 
@@ -108,11 +108,10 @@ def test_the_overlay_and_the_error_are_real(tmp_path: Path) -> None:
     shown_file = block("yaml", "# yaml-language-server")
     overlay.write_text(shown_file)
     assert block("yaml", "# yaml-language-server", DOCS / "environment-files.md") == shown_file
-    command = ["ultracluster", "validate", "environments/big.yaml"]
 
-    good = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    good = ultracluster("validate", "environments/big.yaml", cwd=tmp_path)
     overlay.write_text(overlay.read_text() + "storage:\n  lustre:\n    capacity_gib: 5000\n")
-    bad = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    bad = ultracluster("validate", "environments/big.yaml", cwd=tmp_path)
 
     assert good.returncode == 0, good.stderr
     assert bad.returncode == 2

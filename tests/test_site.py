@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from browser import Browser, chromium
 from page_judge import faults
+from processes import until
 from project import ROOT
 
 from tools.docs_site.__main__ import build, pages
@@ -204,18 +204,11 @@ def test_a_page_is_readable(browser: Browser, site: Path, page: str) -> None:
     assert list(found) == []
 
 
-def until(browser: Browser, expression: str) -> None:
-    end = time.monotonic() + 30
-    while not browser.ask(expression):
-        assert time.monotonic() < end, expression
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_diagram_is_drawn_without_a_network(browser: Browser, site: Path, dark: bool) -> None:
     page = next(file for file in site.rglob("*.html") if 'class="mermaid"' in text_of(file))
     browser.open(page, 1440, dark=dark)
-    until(browser, "document.documentElement.dataset.diagrams === 'drawn'")
+    until(lambda: browser.ask("document.documentElement.dataset.diagrams === 'drawn'"))
 
     assert browser.ask("document.querySelectorAll('.diagram svg .node').length") >= 5
     assert [url for url in browser.requests if not url.startswith(("data:", f"{site.as_uri()}/"))] == []
@@ -233,7 +226,8 @@ SEARCHED = {
 @pytest.mark.parametrize("words", SEARCHED)
 def test_the_search_finds(browser: Browser, site: Path, words: str) -> None:
     browser.open(site / "search.html", 1440, query=f"q={words.replace(' ', '+')}")
-    until(browser, "document.querySelector('#search-results h2')?.textContent === 'Search Results'")
+    heading = "document.querySelector('#search-results h2')?.textContent"
+    until(lambda: browser.ask(heading) == "Search Results")
     first = browser.ask(
         "[...document.querySelectorAll('#search-results li a')].slice(0, 3).map((one) => one.href)"
     )

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -31,7 +30,7 @@ def test_what_ends_first_comes_first_and_no_more_run_than_are_wanted() -> None:
             running += 1
             most = max(most, running)
         if waits:
-            go.wait(5)
+            go.wait(300)
         with lock:
             running -= 1
         return waits
@@ -59,17 +58,15 @@ def test_an_interrupt_waits_for_nobody() -> None:
     code = (
         "import time\n"
         "from ultracluster.account.side_by_side import as_they_come\n"
-        "print('begun', flush=True)\n"
-        "for _ in as_they_come([lambda: time.sleep(60)] * 9, 4): pass\n"
+        "def call(): print('begun', flush=True); time.sleep(600)\n"
+        "for _ in as_they_come([call] * 9, 4): pass\n"
     )
     program = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert program.stdout
-    program.stdout.readline()
-    time.sleep(0.3)
-    before = time.monotonic()
+    for _ in range(4):
+        program.stdout.readline()
     program.send_signal(signal.SIGINT)
 
-    assert program.wait(20) != 0
-    assert time.monotonic() - before < 10
+    assert program.wait(300) != 0

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ultracluster.account.aws import Account, Identity
 from ultracluster.change import comparison as diff_comparison
 from ultracluster.cli.diff import diff
 from ultracluster.config.environment import STACK_PARTS
+from ultracluster.project import synth as synthesis
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(diff)
@@ -318,6 +320,29 @@ def test_a_revision_has_its_own_locks(tmp_path: Path) -> None:
     ]
 
 
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("assemblies")
+
+
+@pytest.fixture
+def synthesised_once(assemblies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The app runs once for each environment: both tests compare with the same one."""
+    run_app = synthesis.run_app
+
+    def run(root: Path, file: Path, out: Path) -> subprocess.CompletedProcess[str]:
+        kept = assemblies / sha256(file.read_bytes()).hexdigest()
+        if kept.exists():
+            shutil.copytree(kept, out)
+            return subprocess.CompletedProcess([], 0, "", "")
+        done = run_app(root, file, out)
+        shutil.copytree(out, kept)
+        return done
+
+    monkeypatch.setattr(synthesis, "run_app", run)
+
+
+@pytest.mark.usefixtures("synthesised_once")
 def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole way: git, two runs of the app, and the file system that would be lost."""
     for name in ("app.py", "cdk.json", "environments/dev.yaml"):
@@ -347,6 +372,7 @@ def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.
     assert missing.exit_code == 2 and "none.yaml" in missing.stderr
 
 
+@pytest.mark.usefixtures("synthesised_once")
 def test_stacks_of_other_names_are_other_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("app.py", "cdk.json", "environments/dev.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from hyperpod_service import account
 from kubernetes_cluster import CUSTOM, Cluster, serving
 from kubernetes_service import Api, serve_cluster
 from kubernetes_support import environment
+from processes import until
 
 from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
 from ultracluster.account.wait.kubernetes_api import KubernetesApi, token
@@ -34,10 +34,10 @@ cp "$file" "@folder@/kept"
 [[ -z ${KUBECONFIG:-} ]] || echo theirs >>"@folder@/said"
 if [[ $3 == port-forward ]]; then
   touch "@folder@/forwards"
-  exec sleep 60
+  exec sleep 600
 fi
 # a person stays longer than it takes to open a port
-for ((at = 0; at < 400; at++)); do
+for ((at = 0; at < 6000; at++)); do
   [[ -e @folder@/ports && ! -e @folder@/forwards ]] || break
   sleep 0.05
 done
@@ -83,15 +83,11 @@ def shell(**more: Any) -> int:
 
 def start(cluster: Cluster) -> None:
     """What controllers do, once the job is there."""
-    for _ in range(200):
-        time.sleep(0.05)
-        if found := cluster.names("jobsets", "research"):
-            name = found[0]
-            jobset = cluster.find("jobsets", "research", name)
-            template = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
-            own = {"jobset.sigs.k8s.io/jobset-name": name, "name": "shell-pod"}
-            cluster.start_pods(jobset, template, 1, lambda _, own=own: dict(own), phase="Running")
-            return
+    name = until(lambda: cluster.names("jobsets", "research"))[0]
+    jobset = cluster.find("jobsets", "research", name)
+    template = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    own = {"jobset.sigs.k8s.io/jobset-name": name, "name": "shell-pod"}
+    cluster.start_pods(jobset, template, 1, lambda _: dict(own), phase="Running")
 
 
 def test_a_terminal_in_a_pod_and_nothing_left(cluster: Cluster, tmp_path: Path, capfd: Any) -> None:
@@ -209,7 +205,7 @@ def test_kubectl_itself_takes_the_configuration(tmp_path: Path, monkeypatch: pyt
         with kubectl.configuration(api, known, "research") as file:
             done = subprocess.run(
                 [real, "--kubeconfig", str(file), "get", "--raw", "/api/v1/namespaces/research/pods"],
-                env=kubectl.child_environment(), capture_output=True, text=True, timeout=60, check=False,
+                env=kubectl.child_environment(), capture_output=True, text=True, check=False,
             )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["items"][0]["metadata"]["name"] == "a"

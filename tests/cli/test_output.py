@@ -6,11 +6,8 @@ What attacks is in tests/support/hostile_account.py: answers of AWS in which eve
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from hostile_account import ATTACKS, NODE, hostile_account
 from project import ROOT
+from pseudo_terminal import on_terminal
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
@@ -43,34 +41,12 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Runs a command on a pseudo-terminal, in this process; what came to the terminal."""
+    """Runs a command on a pseudo-terminal; what came to the terminal."""
 
     def run(*words: str) -> str:
-        master, slave = pty.openpty()
-        got = bytearray()
-
-        def read() -> None:
-            while True:
-                try:
-                    part = os.read(master, 65536)
-                except OSError:
-                    return
-                got.extend(part)
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        with monkeypatch.context() as patch, os.fdopen(slave, "w", encoding="utf-8", errors="strict") as out:
-            patch.setattr(sys, "stdout", out)
-            patch.setattr(sys, "stderr", out)
-            patch.setenv("TERM", "xterm-256color")
-            patch.setenv("COLUMNS", "100")
-            with pytest.raises(SystemExit) as ended:
-                app(list(words))
-            out.flush()
-        reader.join(5)
-        os.close(master)
-        assert ended.value.code in (None, 0, 1, 2, 3), words
-        return got.decode()
+        shown = on_terminal(monkeypatch, *words)
+        assert shown.code in (0, 1, 2, 3), words
+        return shown.text
 
     return run
 

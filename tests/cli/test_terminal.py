@@ -125,13 +125,23 @@ def test_quiet_stands_anywhere_and_ends_with_the_command(tmp_path: Path) -> None
     assert "loud.yaml is written" in ended.stderr
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-def test_streams_that_are_closed_are_no_error(closed: str) -> None:
-    for words, code in (("plan dev", 0), ("rules FSX002", 0), ("vaildate", 2), ("choose", 2)):
-        line = f"{sys.executable} -m ultracluster {words} {closed}"
-        done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == code, (words, done.stderr)
-        assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("closed", "words", "code"),
+    [
+        (">&-", "plan dev", 0),
+        (">&-", "rules FSX002", 0),
+        ("2>&-", "vaildate", 2),
+        ("<&-", "choose", 2),
+        ("<&- >&- 2>&-", "plan dev", 0),
+        ("<&- >&- 2>&-", "choose", 2),
+    ],
+)
+def test_streams_that_are_closed_are_no_error(closed: str, words: str, code: int) -> None:
+    """Each where the command would use it: for an answer, for an error, for a question."""
+    line = f"{sys.executable} -m ultracluster {words} {closed}"
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_quiet_keeps_answers_and_errors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

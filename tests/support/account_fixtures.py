@@ -145,11 +145,15 @@ class Signer:
         rows = self._gpg("--with-colons", "--list-keys").decode().splitlines()
         self.fingerprint = next(row.split(":")[9] for row in rows if row.startswith("fpr"))
         self.key = self._gpg("--armor", "--export")
+        self._signed: dict[bytes, bytes] = {}
 
     def sign(self, content: bytes) -> bytes:
-        file = self.home / "content"
-        file.write_bytes(content)
-        return self._gpg("--output", "-", "--detach-sign", str(file))
+        """Many tests publish the same files, which are signed once."""
+        if content not in self._signed:
+            file = self.home / "content"
+            file.write_bytes(content)
+            self._signed[content] = self._gpg("--output", "-", "--detach-sign", str(file))
+        return self._signed[content]
 
     def _gpg(self, *arguments: str) -> bytes:
         command = ["gpg", "--homedir", str(self.home), "--batch", "--pinentry-mode", "loopback", *arguments]

@@ -84,7 +84,7 @@ def serving(shop: Shop) -> Iterator[Shop]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     shop.address = f"http://127.0.0.1:{server.server_port}"
     try:

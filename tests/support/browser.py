@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-SECONDS = 60.0
+SECONDS = 300.0
 """The most that one answer may take."""
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import slurm_nodes
+from processes import until
 
 from ultracluster.account.aws import AccountError
 from ultracluster.account.jobs import slurm
@@ -51,12 +51,9 @@ def test_jobs_of_a_real_cluster_are_found_by_address_and_by_name(cluster: dict[s
     none = slurm.jobs_on_slurm(nodes, HERE, shell)
     assert none.jobs == () and none.unknown == ""
 
-    number = run("sbatch", "--parsable", "--job-name=a b|c", "--output=/dev/null", "--wrap=sleep 300").strip()
+    number = run("sbatch", "--parsable", "--job-name=a b|c", "--output=/dev/null", "--wrap=sleep 600").strip()
     run("sbatch", "--hold", "--output=/dev/null", "--wrap=true")
-    for _ in range(100):
-        if "R" in run("squeue", "--noheader", "--jobs", number, "--format=%t"):
-            break
-        time.sleep(0.2)
+    until(lambda: "R" in run("squeue", "--noheader", "--jobs", number, "--format=%t"))
     found = slurm.jobs_on_slurm(nodes, HERE, shell)
     run("scancel", number)
 

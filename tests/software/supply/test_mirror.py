@@ -6,9 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +14,11 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from processes import forked, until
 from project import ROOT
 
-from ultracluster.software import EnvironmentLock
+from ultracluster.software import EnvironmentLock, read_lock
+from ultracluster.software.supply.artifacts import fetch
 from ultracluster.software.supply.mirror import mirror_release
 from ultracluster.software.supply.mirror_bucket import MirrorError
 
@@ -304,19 +303,16 @@ def test_killed_in_the_middle_the_next_run_goes_on(
     shop.files["tool.bin"] = os.urandom(1 << 20) * 8
     file = lock_file(tool={})
     cache = tmp_path / "cache"
-    program = (
-        "import sys, time\nfrom pathlib import Path\n"
-        "from ultracluster.software.supply.artifacts import fetch\n"
-        "from ultracluster.software import read_lock\n"
-        "(_, artifact), = read_lock(Path(sys.argv[1])).artifacts()\n"
-        "fetch(artifact, Path(sys.argv[2]), advance=lambda n: time.sleep(0.3))\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program, str(file), str(cache)])
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and _arrived(cache) < 2 << 20:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    ((_, artifact),) = read_lock(file).artifacts()
+
+    def stop_at_two_mebibytes(_: int) -> None:
+        if _arrived(cache) >= 2 << 20:
+            signal.pause()
+
+    child = forked(lambda: fetch(artifact, cache, advance=stop_at_two_mebibytes))
+    until(lambda: _arrived(cache) >= 2 << 20)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
     there = _arrived(cache)
     assert 0 < there < 8 << 20
     shop.sent.clear()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import os
 import signal
 import subprocess
-import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import ultracluster
 from package_repositories import (
     BUCKET,
     CHOSEN,
@@ -24,6 +24,7 @@ from package_repositories import (
     listed,
     names,
 )
+from processes import forked, until
 
 from ultracluster.software.supply import release_lock
 from ultracluster.software.supply.mirror_bucket import MirrorError
@@ -201,50 +202,33 @@ def test_a_lock_file_that_cannot_be_written(lock: Any, mirror: Any, monkeypatch:
         mirror(lock())
 
 
-KILLED = """
-import json, sys, time
-from pathlib import Path
-import boto3
-from moto import mock_aws
-from ultracluster.software.supply.mirror import mirror_release
-class Slow:
-    def start(self, name, size):
-        return lambda count: time.sleep(30 if name.startswith("vi-data") else 0)
-with mock_aws():
-    s3 = boto3.client("s3", region_name="us-east-1")
-    s3.create_bucket(Bucket="a-bucket")
-    mirror_release(Path(sys.argv[1]), bucket="a-bucket", cache=Path(sys.argv[2]), s3=s3, progress=Slow(),
-                   jobs=1, archives=json.loads(sys.argv[3]))
-"""
-
-
 def test_killed_in_the_middle_the_next_run_goes_on(
     shop: Any, repositories: Repositories, lock: Any, mirror: Any, s3: Any, tmp_path: Path
 ) -> None:
     """kill -9 while the last package comes: nothing is recorded, and what had come is not fetched again."""
     file = lock()
     before = file.read_bytes()
-    arguments = [str(file), str(tmp_path / "cache"), json.dumps(repositories.archives())]
-    process = subprocess.Popen([sys.executable, "-c", KILLED, *arguments])
-    last = "debian/pool/vi-data_9_amd64.deb"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not shop.bytes_of(last):
-        assert process.poll() is None
-        time.sleep(0.02)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    reached = tmp_path / "reached"
+
+    class StopsAtTheLast:
+        def start(self, name: str, size: int) -> Callable[[int], None]:
+            return lambda _: (reached.touch(), signal.pause()) if name.startswith("vi-data") else None
+
+    child = forked(lambda: mirror(file, progress=StopsAtTheLast(), jobs=1))
+    until(reached.exists)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
     assert file.read_bytes() == before
     shop.sent.clear()
 
     mirror(file)
 
-    assert {path for path, _, _ in shop.sent if path.endswith(".deb")} <= {last}
+    assert {path for path, _, _ in shop.sent if path.endswith(".deb")} <= {"debian/pool/vi-data_9_amd64.deb"}
     assert names(listed(s3, file)) == CHOSEN
 
 
 def test_a_system_that_the_release_has_no_packages_for() -> None:
-    command = ["ultracluster", "release", "mirror", "--bucket", BUCKET, "--release", "2026.11"]
-    done = subprocess.run([*command, "--os", "ubuntu20.04"], capture_output=True, text=True, check=False)
+    words = ("release", "mirror", "--bucket", BUCKET, "--release", "2026.11", "--os", "ubuntu20.04")
+    done = ultracluster(*words)
     assert done.returncode == 2
     assert "--os ubuntu20.04: the release has packages for al2023, ubuntu22.04" in done.stderr
