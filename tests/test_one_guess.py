@@ -89,8 +89,6 @@ def families_in_code(name: str, text: str) -> set[str]:
 
     A beginning of several families, `p6e-`, is one, too.
     """
-    known = {one.family for one in instance_types().values()} | families().keys()
-    known |= {one.partition("-")[0] for one in known}
     if name.endswith(".py"):
         words = {value.rstrip(".-*") for value in strings_of(text)}
     elif name.endswith((".sh", ".sbatch")):
@@ -98,7 +96,13 @@ def families_in_code(name: str, text: str) -> set[str]:
         words = {word.rstrip("-") for word in _WORD.findall(code)}
     else:
         words = set[str]()
-    return words & known
+    return words & family_names()
+
+
+@cache
+def family_names() -> set[str]:
+    names = {one.family for one in instance_types().values()} | families().keys()
+    return names | {one.partition("-")[0] for one in names}
 
 
 @cache
