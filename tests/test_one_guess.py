@@ -89,6 +89,8 @@ def families_in_code(name: str, text: str) -> set[str]:
 
     A beginning of several families, `p6e-`, is one, too.
     """
+    if not any_family().search(text):
+        return set()
     if name.endswith(".py"):
         words = {value.rstrip(".-*") for value in strings_of(text)}
     elif name.endswith((".sh", ".sbatch")):
@@ -103,6 +105,12 @@ def families_in_code(name: str, text: str) -> set[str]:
 def family_names() -> set[str]:
     names = {one.family for one in instance_types().values()} | families().keys()
     return names | {one.partition("-")[0] for one in names}
+
+
+@cache
+def any_family() -> re.Pattern[str]:
+    """Of any of their names: few files have one, and parsing all of them takes seconds."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, family_names()))})(?!\w)")
 
 
 @cache
@@ -169,9 +177,15 @@ def test_a_rule_is_a_function_and_at_most_one_mention_of_it() -> None:
     assert {rule: sorted(where) for rule, where in named.items() if len(where) > 2} == {}
 
 
+KIND = re.compile(rf"[\"'}}](?:{'|'.join(TRAITS)})[\"'{{]")
+"""A literal, or a part of one."""
+
+
 def kinds_named(name: str, text: str) -> set[str]:
     """Orchestrators that a file tells apart: literals of Python, keys and values of data; not the service of
     the same name, as a client is made for it."""
+    if not KIND.search(text) and not name.endswith(".sh"):
+        return set()
     if name.endswith(".py"):
         tree = parsed(text)
         services = {
