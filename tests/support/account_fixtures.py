@@ -37,18 +37,6 @@ def only_documented_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not unknown, f"run tools/permissions_from_calls.py, or teach it to see {sorted(unknown)}"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def models_are_read_once() -> Iterator[None]:
-    """Moto forgets boto3's session after each test; reading EC2's model alone takes a quarter of a second."""
-    from botocore.loaders import JSONFileLoader
-
-    real = JSONFileLoader.load_file
-    read = cache(lambda path: real(JSONFileLoader(), path))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JSONFileLoader, "load_file", lambda _, path: read(path))
-        yield
-
-
 def _from_the_package() -> bool:
     """Whether the nearest code outside of the SDK is the package's, and not a test's own."""
     frame = sys._getframe(2)
