@@ -109,7 +109,7 @@ def family_names() -> set[str]:
 
 @cache
 def any_family() -> re.Pattern[str]:
-    """Of any of their names: few files have one, and parsing all of them takes seconds."""
+    """A pattern for all their names: few files have one, and parsing every file takes seconds."""
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, family_names()))})(?!\w)")
 
 

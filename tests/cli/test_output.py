@@ -41,7 +41,7 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Runs a command on a pseudo-terminal; what came to the terminal."""
+    """Run a command on a pseudo-terminal and return its text."""
 
     def run(*words: str) -> str:
         shown = on_terminal(monkeypatch, *words)

@@ -35,20 +35,20 @@ def pager(folder: Path, text: str = PAGER, name: str = "pager") -> str:
 
 
 def run(*words: str, rows: int = 24, key: str = "", **variables: str) -> tuple[str, int]:
-    """On a terminal of 100 columns: text and exit code. The key is typed once there are rules."""
+    """Text and exit code on a terminal of 100 columns. The key is typed once rules are shown."""
     child, master = pty.fork()
     if child == 0:
         ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
         become(list(words), {"TERM": "xterm-256color", **variables})
     got = b""
-    with contextlib.suppress(OSError):  # the terminal is gone when the command is
+    with contextlib.suppress(OSError):  # the terminal closes with the command
         while part := os.read(master, 65536):
             got += part
             if key and b"ENV001" in got:
                 os.write(master, key.encode())
                 key = ""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.close(master)  # only now: closed under a living process, a terminal hangs it up
+    os.close(master)  # not earlier: to close the terminal of a running process kills it
     return got.decode(), code
 
 

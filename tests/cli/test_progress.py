@@ -221,12 +221,14 @@ def test_the_others_wait_for_nobody(name: str, monkeypatch: pytest.MonkeyPatch, 
 # ---- the line itself
 
 
-def read_when(monkeypatch: pytest.MonkeyPatch, may_go_on: Callable[[], bool], *, late: float = 0.0) -> None:
-    """`validate` reads each file only when it may go on."""
+def read_when(
+    monkeypatch: pytest.MonkeyPatch, may_continue: Callable[[], bool], *, late: float = 0.0
+) -> None:
+    """`validate` reads each file only when it may continue."""
     read = validate._validated
 
     def waits(path: Path) -> validate.Validated:
-        until(may_go_on)
+        until(may_continue)
         return read(path)
 
     monkeypatch.setattr(progress, "LATE", late)
@@ -234,7 +236,7 @@ def read_when(monkeypatch: pytest.MonkeyPatch, may_go_on: Callable[[], bool], *,
 
 
 def for_a_while() -> Callable[[], bool]:
-    """Long enough for a line that is not awaited to come."""
+    """Long enough for an unexpected line to appear."""
     end = time.monotonic() + 0.3
     return lambda: time.monotonic() > end
 
@@ -248,7 +250,7 @@ def test_it_counts_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path
         return draw(self)
 
     monkeypatch.setattr(progress._Drawn, "now", now)
-    # drawn twice since the file's turn: the first is on the terminal then
+    # a second drawing begins when the first is on the terminal
     read_when(monkeypatch, lambda: drawn.count(LINE.newest()[0].done) > 1)
     shown = on_terminal(monkeypatch, "validate", "dev", "prod", "--json", out=tmp_path / "out")
 
@@ -321,7 +323,7 @@ main()
     while b"checking" not in got:
         got += os.read(master, 4096)
     running.send_signal(signal.SIGINT)
-    with contextlib.suppress(OSError):  # the terminal is gone when the program is
+    with contextlib.suppress(OSError):  # the terminal closes with the program
         while part := os.read(master, 65536):
             got += part
     os.close(master)

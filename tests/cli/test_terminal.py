@@ -137,7 +137,7 @@ def test_quiet_stands_anywhere_and_ends_with_the_command(tmp_path: Path) -> None
     ],
 )
 def test_streams_that_are_closed_are_no_error(closed: str, words: str, code: int) -> None:
-    """Each where the command would use it: for an answer, for an error, for a question."""
+    """Each is closed where the command uses it: for an answer, an error or a question."""
     line = f"{sys.executable} -m ultracluster {words} {closed}"
     done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr

@@ -1,4 +1,4 @@
-"""Broken environments (deep: two thousand): each ends in findings or is one, soon, and never in a traceback.
+"""Broken environments, two thousand in a deep run: each ends in findings or is valid, never in a traceback.
 
 The cases are the same in every run (`derandomize`). The clock is that of the processor, and the bound is for
 the file that takes minutes.

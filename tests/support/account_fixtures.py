@@ -136,7 +136,7 @@ class Signer:
         self._signed: dict[bytes, bytes] = {}
 
     def sign(self, content: bytes) -> bytes:
-        """Many tests publish the same files, which are signed once."""
+        """Sign each content once: many tests publish the same files."""
         if content not in self._signed:
             file = self.home / "content"
             file.write_bytes(content)

@@ -1,4 +1,4 @@
-"""To wait for what another thread or process does, and to have a process that a test may kill."""
+"""Wait for an event in another thread or process; start a process that a test may kill."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 PATIENCE = 300.0
-"""Seconds: a busy machine is slow, and only a test that fails waits so long."""
+"""Seconds. Only a test that fails waits until the end of them."""
 
 
 def until(look: Callable[[], T]) -> T:
-    """The first answer that is true."""
+    """Ask until the answer is true, and return it."""
     end = time.monotonic() + PATIENCE
     pause = threading.Event()  # some tests take time.sleep away
     while not (answer := look()):
@@ -24,7 +24,7 @@ def until(look: Callable[[], T]) -> T:
 
 
 def forked(work: Callable[[], object]) -> int:
-    """The id of a child of this process that does the work; it has all that is imported here."""
+    """Do the work in a child of this process, with all modules that are loaded here; return its id."""
     child = os.fork()
     if child == 0:
         try:
