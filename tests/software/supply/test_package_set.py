@@ -211,7 +211,7 @@ def test_killed_in_the_middle_the_next_run_goes_on(
     reached = tmp_path / "reached"
 
     class StopsAtTheLast:
-        def start(self, name: str, size: int) -> Callable[[int], None]:
+        def start(self, name: str, size: int) -> Callable[[int], object]:
             return lambda _: (reached.touch(), signal.pause()) if name.startswith("vi-data") else None
 
     child = forked(lambda: mirror(file, progress=StopsAtTheLast(), jobs=1))
