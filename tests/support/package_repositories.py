@@ -60,6 +60,7 @@ def debs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, dict[str, s
         if control not in built:
             tree = folder / str(len(built))
             (tree / "DEBIAN").mkdir(parents=True)
+            (tree / "DEBIAN").chmod(0o755)  # dpkg-deb refuses what a umask of 077 leaves
             (tree / "DEBIAN/control").write_text(control)
             file = folder / f"{len(built)}.deb"
             subprocess.run(
