@@ -1,25 +1,38 @@
-"""Twins that the tests of one file share; what a test changes, it changes back."""
+"""Twins that test files share: machines boot once in a run, and each file has a Slurm of its own on them."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 from slurm_twin.root import NoTwinError
 from slurm_twin.twin import Twin
 
+Machines = Callable[..., Twin]
+
+
+@pytest.fixture(scope="session")
+def machines() -> Iterator[Machines]:
+    """Gives four nodes of a Slurm release, for `fresh`."""
+    with contextlib.ExitStack() as stack:
+
+        @cache
+        def get(version: str = "26.05", *, configless: bool = False) -> Twin:
+            twin = Twin(4, version=version, configless=configless, accounting=True)
+            try:
+                return stack.enter_context(twin)
+            except NoTwinError as error:
+                pytest.skip(str(error))
+
+        yield get
+
 
 @pytest.fixture(scope="module")
-def small() -> Iterator[Twin]:
+def small(machines: Machines) -> Twin:
     """Four nodes."""
-    yield from running(Twin(nodes=4))
-
-
-@pytest.fixture(scope="module")
-def wide() -> Iterator[Twin]:
-    """Sixteen nodes, as many as have namespaces of their own."""
-    yield from running(Twin(nodes=16))
+    return machines().fresh()
 
 
 def running(twin: Twin) -> Iterator[Twin]:

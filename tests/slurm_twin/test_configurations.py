@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pytest
 from project import ROOT
 from slurm_twin.configuration import Generated, NodeLine
-from slurm_twin.twin import Twin
 
-from tests.slurm_twin.conftest import running
+from tests.slurm_twin.conftest import Machines
 from ultracluster.catalog.slurm import slurm_settings
 from ultracluster.config import load
 from ultracluster.model import resolve
@@ -24,7 +23,9 @@ def of(name: str) -> SlurmConfiguration | None:
     return slurm_configuration(cluster, checks=True) if cluster.traits.scheduler == "slurm" else None
 
 
-ALL = {file.stem: made for file in sorted((ROOT / "environments").glob("*.yaml")) if (made := of(file.stem))}
+ALL: dict[str, SlurmConfiguration] = {
+    file.stem: made for file in sorted((ROOT / "environments").glob("*.yaml")) if (made := of(file.stem))
+}
 
 
 @dataclass(frozen=True)
@@ -57,23 +58,29 @@ def test_every_orchestrator_with_slurm_is_shipped() -> None:
     assert len(ALL) >= 6
 
 
+def twice(name: str) -> bool:
+    """Whether an environment before it has the same settings: its nodes and partitions are others."""
+    before = [made for one, made in ALL.items() if one < name]
+    return any(made.lines(service=True) == ALL[name].lines(service=True) for made in before)
+
+
 @pytest.mark.parametrize("version", ["26.05", "24.11"])
-@pytest.mark.parametrize("name", ALL)
-def test_slurm_reads_it_and_runs_a_job(name: str, version: str) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.deep] if twice(name) else []) for name in ALL]
+)
+def test_slurm_reads_it_and_runs_a_job(name: str, version: str, machines: Machines) -> None:
     made: Generated = KnownThere(ALL[name])
-    with_database = version == "26.05"  # to start MariaDB once for each is enough
-    settings = dict(
-        line.split("=", 1) for line in made.lines(version, service=True, accounting=with_database)
-    )
-    for twin in running(Twin(2, generated=made, version=version, accounting=with_database)):
-        told = twin.run("scontrol show config").stdout
-        known = dict(line.split(" = ", 1) for line in told.splitlines() if " = " in line)
-        read = {key.strip().lower(): value.strip() for key, value in known.items()}
-        assert read["jobrequeue"] == settings["JobRequeue"]
-        assert set(settings["SchedulerParameters"].split(",")) <= set(read["schedulerparameters"].split(","))
-        assert read["slurm_version"].startswith(version)
+    twin = machines(version, configless=ALL[name].way == "file").fresh(generated=made)
+    nodes = len(twin.nodes)
+    settings = dict(line.split("=", 1) for line in made.lines(version, service=True))
+    told = twin.run("scontrol show config").stdout
+    known = dict(line.split(" = ", 1) for line in told.splitlines() if " = " in line)
+    read = {key.strip().lower(): value.strip() for key, value in known.items()}
+    assert read["jobrequeue"] == settings["JobRequeue"]
+    assert set(settings["SchedulerParameters"].split(",")) <= set(read["schedulerparameters"].split(","))
+    assert read["slurm_version"].startswith(version)
 
-        done = twin.run("srun --nodes=2 bash -c 'echo $SLURM_JOB_PARTITION'", "alice")
+    done = twin.run(f"srun --nodes={nodes} bash -c 'echo $SLURM_JOB_PARTITION'", "alice")
 
-        assert done.stdout.split() == [made.default_partition] * 2
-        assert "error" not in twin.run("grep -i 'error.*slurm.conf' /var/log/slurm/*.log", check=False).stdout
+    assert done.stdout.split() == [made.default_partition] * nodes
+    assert "error" not in twin.run("grep -i 'error.*slurm.conf' /var/log/slurm/*.log", check=False).stdout

@@ -77,12 +77,10 @@ def test_two_teams_come_to_their_shares(twin: Twin) -> None:
             for user in ("bob", "alice")
         }
         twin.run("scontrol update PartitionName=gpu State=UP")
-        twin.wait(
-            lambda jobs=jobs: any(states(twin, job) == ["COMPLETED"] for job in jobs.values()), 20, "one"
-        )
+        twin.wait(lambda jobs=jobs: any(states(twin, job) == ["COMPLETED"] for job in jobs.values()), "one")
         (first,) = [user for user, job in jobs.items() if states(twin, job) == ["COMPLETED"]]
         twin.run(f"scancel {' '.join(str(job) for job in jobs.values())}", check=False)
-        twin.wait(lambda: twin.up() == 2, 20, "idle nodes")
+        twin.wait(lambda: twin.up() == 2, "idle nodes")
         assert before[teams[first]][0] == max(before[team][0] for team in teams.values())
 
     after = levels(twin)
@@ -98,11 +96,11 @@ def test_a_job_of_low_priority_gives_way_and_comes_back(twin: Twin) -> None:
         "sleep 600 &\nuntil wait; [ $? -le 128 ]; do :; done\n"
     )
     low = twin.submit(script, "--nodes=2", "--exclusive", "--qos=low")
-    twin.wait(lambda: states(twin, low) == ["RUNNING"], 20, "the low one to run")
-    twin.wait(lambda: not twin.run("ls ready", user="alice", check=False).returncode, what="its trap")
+    twin.wait(lambda: states(twin, low) == ["RUNNING"], "the low one to run")
+    twin.wait(lambda: not twin.run("ls ready", user="alice", check=False).returncode, "its trap")
 
     normal = twin.submit("#!/bin/bash\nsleep 5", "--nodes=2", "--exclusive", user="bob")
-    twin.wait(lambda: states(twin, normal) == ["RUNNING"], 30, "the normal one to run")
+    twin.wait(lambda: states(twin, normal) == ["RUNNING"], "the normal one to run")
     assert states(twin, low) == ["PENDING"]
     assert twin.run("cat saved", user="alice").stdout.startswith("saved\n")
     # among the others nobody loses a job
@@ -111,11 +109,11 @@ def test_a_job_of_low_priority_gives_way_and_comes_back(twin: Twin) -> None:
     assert (states(twin, normal), states(twin, high)) == (["RUNNING"], ["PENDING"])
     twin.run(f"scancel {high}")
 
-    twin.wait(lambda: states(twin, low) == ["RUNNING"], 30, "the low one to run again")
+    twin.wait(lambda: states(twin, low) == ["RUNNING"], "the low one to run again")
     assert states(twin, normal) == ["COMPLETED"]
     assert twin.job(low)["restart_cnt"] == 1
     twin.run(f"scancel --signal=KILL --full {low}; scancel {low}", check=False)
-    twin.wait(lambda: twin.up() == 2, 20, "idle nodes")
+    twin.wait(lambda: twin.up() == 2, "idle nodes")
 
 
 def test_who_is_in_no_team_runs_nothing(twin: Twin) -> None:
@@ -124,12 +122,12 @@ def test_who_is_in_no_team_runs_nothing(twin: Twin) -> None:
 
     # and who leaves runs nothing more; what runs of his ends by itself
     job = twin.submit("#!/bin/bash\nsleep 3", user="bob")
-    twin.wait(lambda: states(twin, job) == ["RUNNING"], 20, "the job")
+    twin.wait(lambda: states(twin, job) == ["RUNNING"], "the job")
     twin.put("ctl", "/root/teams.json", document({**TEAMS, "product": {"quota": 8}}))
     first = twin.run(PROGRAM, check=False)
     assert first.returncode == 1
     assert "bob leaves product when the jobs that run there have ended" in first.stdout
     assert twin.run("sbatch --wrap true", "bob", check=False).returncode != 0
-    twin.wait(lambda: states(twin, job) == ["COMPLETED"], 20, "the job to end")
-    twin.wait(lambda: twin.run(PROGRAM, check=False).returncode == 0, 20, "bob to leave")
+    twin.wait(lambda: states(twin, job) == ["COMPLETED"], "the job to end")
+    twin.wait(lambda: twin.run(PROGRAM, check=False).returncode == 0, "bob to leave")
     assert "bob" not in twin.run("sacctmgr -nP show assoc").stdout

@@ -50,13 +50,13 @@ def test_the_first_job_trains_is_killed_and_goes_on(page: Page, laptop: Laptop, 
     assert sum("job submit" in step.command for step in steps) == 3
     for step in steps:
         if "pkill" in step.command:
-            cluster.wait(lambda: saved(cluster) >= 1, 90, "a checkpoint")
+            cluster.wait(lambda: saved(cluster) >= 1, "a checkpoint")
         if "job logs first 3" in step.command:
-            cluster.wait(lambda: "from step" in said(cluster), 90, "it to go on")
+            cluster.wait(lambda: "from step" in said(cluster), "it to go on")
             assert "from step 0\n" not in said(cluster)
         expect(step, run(step, laptop, cluster))
         if "pkill" in step.command:
-            cluster.wait(lambda: cluster.job(2)["job_state"] == ["FAILED"], what="the job to fail")
+            cluster.wait(lambda: cluster.job(2)["job_state"] == ["FAILED"], "the job to fail")
 
 
 def said(cluster: Twin) -> str:

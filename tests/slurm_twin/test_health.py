@@ -105,7 +105,7 @@ def twin(running: Twin) -> Iterator[Twin]:
         running.run(f"scontrol update NodeName={node} Comment=''")
         if running.state(node).states & {"DRAIN", "FAIL", "DOWN"}:
             running.run(f"scontrol update NodeName={node} State=RESUME", check=False)
-    running.wait(lambda: running.up() == 4, 40, "four idle nodes")
+    running.wait(lambda: running.up() == 4, "four idle nodes")
 
 
 def tell(twin: Twin, node: str, **changes: object) -> None:
@@ -143,7 +143,7 @@ def gang(
     text = f"#!/bin/bash\n{first}\ntouch ~/ready.$SLURM_JOB_ID\n{script}\n"
     job = twin.submit(text, "--requeue", "--exclusive", *options, user=user)
     ready = f"test -e /home/{user}/ready.{job}"
-    twin.wait(lambda: not twin.run(ready, check=False).returncode, 30, f"job {job} to run")
+    twin.wait(lambda: not twin.run(ready, check=False).returncode, f"job {job} to run")
     return job
 
 
@@ -154,7 +154,7 @@ def nodes_of(twin: Twin, job: int) -> set[str]:
 
 def test_the_step_lays_the_loop_and_healthy_nodes_run_jobs(twin: Twin) -> None:
     job = gang(twin, "--nodes=4", script="srun hostname")
-    twin.wait(lambda: twin.job(job)["job_state"] == ["COMPLETED"], what="the job to end")
+    twin.wait(lambda: twin.job(job)["job_state"] == ["COMPLETED"], "the job to end")
     assert held(twin) == {}
     said = twin.on("n1", f"cat {HOME}/settings.json /var/lib/ultracluster/health/gpu_count.json").stdout
     assert '"mode": "enforce"' in said
@@ -167,18 +167,16 @@ def test_a_gpu_that_falls_off_the_bus_drains_its_node_and_sends_the_job_elsewher
     first, before = sorted(nodes_of(twin, broken))[0], nodes_of(twin, other)
 
     falls_off_the_bus(twin, first)
-    seconds = twin.wait(lambda: held(twin), 10, "the node to be drained")
+    twin.wait(lambda: held(twin), "the node to be drained")
     assert held(twin) == {first: "ultracluster:xid:79"}
 
     twin.wait(
         lambda: first not in nodes_of(twin, broken) and twin.job(broken)["job_state"] == ["RUNNING"],
-        40,
         "the job to run elsewhere",
     )
     assert twin.job(broken)["restart_cnt"] == 1
     assert nodes_of(twin, other) == before, "the job of another node was left alone"
     assert twin.job(other)["restart_cnt"] == 0
-    assert seconds < 10
 
 
 def test_a_job_has_time_for_a_checkpoint_if_it_asks_for_a_signal(twin: Twin) -> None:
@@ -191,7 +189,7 @@ def test_a_job_has_time_for_a_checkpoint_if_it_asks_for_a_signal(twin: Twin) -> 
         script="srun sleep 300 & while sleep 0.1; do continue; done",
     )
     falls_off_the_bus(twin, "n4")
-    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, 40, "the job to be queued again")
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
     assert int(twin.run("cat /home/alice/checkpoint").stdout) <= time.time() - 2
 
 
@@ -199,13 +197,13 @@ def test_a_contained_memory_error_requeues_the_job_and_the_node_stays(twin: Twin
     job = gang(twin, "--nodes=1")
     (node,) = nodes_of(twin, job)
     twin.journal(node, XID_94)
-    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, 20, "the job to be queued again")
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
 
 
 def test_before_a_job_a_lost_gpu_is_found_and_the_job_runs_on_another_node(twin: Twin) -> None:
     fewer_gpus(twin, "n1")
     job = twin.submit("#!/bin/bash\nsrun hostname\n", "--nodes=4", "--requeue", "--exclusive")
-    twin.wait(lambda: "n1" in held(twin), 30, "n1 to be drained")
+    twin.wait(lambda: "n1" in held(twin), "n1 to be drained")
     assert held(twin) == {"n1": "ultracluster:gpu_count:missing"}
     # a prolog that fails leaves the reason, and holds no job
     assert "PENDING" in twin.job(job)["job_state"]
@@ -257,7 +255,7 @@ def test_what_an_operator_or_hyperpod_has_taken_is_left_alone(twin: Twin, reason
     fewer_gpus(twin, "n3")
     falls_off_the_bus(twin, "n3")
     twin.on("n3", f"SLURMD_NODENAME=n3 {HOME}/program")
-    twin.wait(lambda: "which is not ours" in log(twin, "n3"), 15, "the loop to see it")
+    twin.wait(lambda: "which is not ours" in log(twin, "n3"), "the loop to see it")
     assert twin.state("n3") == before
 
 
@@ -265,20 +263,18 @@ def test_on_hyperpod_the_node_fails_with_the_words_that_it_acts_on(twin: Twin) -
     tell(twin, "n2", node_recovery="automatic")
     job = gang(twin, "--nodes=1", "--nodelist=n2")
     falls_off_the_bus(twin, "n2")
-    twin.wait(lambda: twin.state("n2").reason.startswith("Action:"), 30, "HyperPod to be asked")
+    twin.wait(lambda: twin.state("n2").reason.startswith("Action:"), "HyperPod to be asked")
     found = twin.state("n2")
     assert found.reason in ("Action:Replace", "Action:Reboot")
     assert "FAIL" in found.states
-    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, 20, "the job to be queued again")
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
 
 
 def test_a_dry_run_changes_nothing_and_says_what_it_would_do(twin: Twin) -> None:
     tell(twin, "n1", mode="dry-run")
     job = gang(twin, "--nodes=1", "--nodelist=n1")
     falls_off_the_bus(twin, "n1")
-    twin.wait(
-        lambda: "DRY RUN, would do: drain=ultracluster:xid:79" in log(twin, "n1"), 15, "the log to say it"
-    )
+    twin.wait(lambda: "DRY RUN, would do: drain=ultracluster:xid:79" in log(twin, "n1"), "the log to say it")
     time.sleep(3)
     assert held(twin) == {}
     assert twin.job(job)["job_state"] == ["RUNNING"]
@@ -291,7 +287,7 @@ def test_a_node_comes_back_after_a_reboot_and_two_passes_and_not_before(twin: Tw
     twin.on("n4", f"SLURMD_NODENAME=n4 {HOME}/program")
     assert list(held(twin)) == ["n4"]
     # It has no job, so Slurm reboots it at once; with that the fault is gone, as all of /run is.
-    twin.wait(lambda: not held(twin), 60, "the node to be given back")
+    twin.wait(lambda: not held(twin), "the node to be given back")
     assert twin.on("n4", "cat /proc/sys/kernel/random/boot_id").stdout != before
     comment = twin.run("scontrol --oneliner show node n4").stdout
     assert re.search(r"Comment=ultracluster .*by=gpu_count:missing.* resumed=\d+", comment)
@@ -301,6 +297,6 @@ def test_a_node_comes_back_after_a_reboot_and_two_passes_and_not_before(twin: Tw
 def test_after_a_failed_job_the_node_is_looked_at(twin: Twin) -> None:
     job = gang(twin, "--nodes=1", "--nodelist=n3", "--no-requeue", script="sleep 2; exit 7")
     fewer_gpus(twin, "n3")
-    twin.wait(lambda: held(twin), 20, "the node to be drained")
+    twin.wait(lambda: held(twin), "the node to be drained")
     assert held(twin) == {"n3": "ultracluster:gpu_count:missing"}
     assert twin.job(job)["job_state"] == ["FAILED"]

@@ -20,7 +20,7 @@ from slurm_twin.configuration import CONTROLLER
 from slurm_twin.laptop import Laptop, login_shell
 from slurm_twin.twin import Twin
 
-from tests.slurm_twin.conftest import running
+from tests.slurm_twin.conftest import Machines
 from ultracluster.account.aws import AccountError
 from ultracluster.account.queue.person_session import PersonSession
 from ultracluster.account.queue.queue import NoSuchJobError, NotSubmittedError, Submission
@@ -57,9 +57,8 @@ printf '\nno line end'
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Twin]:
-    conf = {"SchedulerParameters": "requeue_delay=1", "KillWait": "2"}
-    yield from running(Twin(nodes=2, conf=conf))
+def cluster(machines: Machines) -> Twin:
+    return machines().fresh({"SchedulerParameters": "requeue_delay=1", "KillWait": "2"})
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +79,7 @@ def _afterwards(cluster: Twin) -> Iterator[None]:
     yield
     cluster.run("scontrol update nodename=ALL state=resume 2>/dev/null", check=False)
     cluster.run("scancel --user=alice; scancel --user=bob; rm -rf /shared/*")
-    cluster.wait(lambda: cluster.up() == 2, what="nodes to be idle")
+    cluster.wait(lambda: cluster.up() == 4, "nodes to be idle")
 
 
 def queue_of(cluster: Twin, user: str, **more: object) -> SlurmQueue:
@@ -113,18 +112,18 @@ def states(cluster: Twin) -> dict[str, str]:
 def test_a_job_is_seen_by_all_and_read_and_ended_by_its_owner(cluster: Twin, alice: SlurmQueue) -> None:
     bob = queue_of(cluster, "bob")
     job = alice.submit(submission("for i in 1 2 3; do echo line $i; done; sleep 600\n", "a1")).id
-    cluster.wait(lambda: alice.job(job).state == "running", what="the job to run")
+    cluster.wait(lambda: alice.job(job).state == "running", "the job to run")
     assert job in [one.id for one in alice.jobs()] and job not in [one.id for one in bob.jobs()]
     seen = next(one for one in bob.jobs(everyone=True) if one.id == job)
     assert (seen.user, seen.name, seen.nodes, seen.wanted_nodes) == ("alice", "work.sh", ("n1",), 1)
-    cluster.wait(lambda: alice.log(job).data == b"line 1\nline 2\nline 3\n", what="its lines")
+    cluster.wait(lambda: alice.log(job).data == b"line 1\nline 2\nline 3\n", "its lines")
     first = alice.log(job, lines=1)
     assert first.data == b"line 3\n" and alice.log(job, first.cursor).data == b""
     nothing = bob.log(job)
     assert nothing.data == b"" and ("may read" in nothing.note or "not there" in nothing.note)
     assert "Access" in bob.cancel([job])[job] or alice.job(job).state == "running"
     assert alice.cancel([job]) == {job: ""}
-    cluster.wait(lambda: alice.job(job).state == "cancelled", what="the job to end")
+    cluster.wait(lambda: alice.job(job).state == "cancelled", "the job to end")
     bob.close()
     with pytest.raises(NoSuchJobError, match="knows no job 999"):
         alice.job("999")
@@ -212,7 +211,7 @@ def test_a_node_that_dies_starts_the_job_again_and_who_watches_may_stop(
     cluster.run("scontrol update nodename=n1 state=down reason=gone")
     assert "DUE TO NODE FAILURE" in watching.stdout.readline()
     assert watching.stdout.readline() == "on n2\n"
-    cluster.wait(lambda: alice.job(job).restarts == 1, what="the second start")
+    cluster.wait(lambda: alice.job(job).restarts == 1, "the second start")
     said = laptop.hears(watching, "started again 1 time")
     said += laptop.interrupt(watching)[1]
     assert watching.returncode == 130
@@ -277,9 +276,7 @@ def test_a_shell_in_an_allocation_and_a_port_of_its_own_address(laptop: Laptop, 
         refused = cluster.run(f"curl --silent --max-time 3 http://{told[1]}:8765/page", "bob", check=False)
         assert refused.returncode == 7
         typist.type("\x03kill %1; exit\n")
-        cluster.wait(
-            lambda: cluster.job(int(told[2]))["job_state"] != ["RUNNING"], what="the allocation to end"
-        )
+        cluster.wait(lambda: cluster.job(int(told[2]))["job_state"] != ["RUNNING"], "the allocation to end")
         assert typist.ended() == 0
         with pytest.raises(OSError, match="refused"):
             urllib.request.urlopen(url, timeout=5)
@@ -290,7 +287,7 @@ def test_a_shell_in_an_allocation_and_a_port_of_its_own_address(laptop: Laptop, 
 
 def test_a_shell_in_a_job_that_runs(laptop: Laptop, cluster: Twin, alice: SlurmQueue) -> None:
     job = alice.submit(submission("sleep 600", "s1")).id
-    cluster.wait(lambda: alice.job(job).state == "running", what="the job to run")
+    cluster.wait(lambda: alice.job(job).state == "running", "the job to run")
     typist = Typist(laptop, "job", "shell", "first", "--as", "alice", "--job", job)
     typist.until(r"\$ ")
     typist.type("echo in $SLURM_JOB_ID on $SLURMD_NODENAME; exit\n")

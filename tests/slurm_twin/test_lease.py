@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from slurm_twin.root import NoTwinError
 from slurm_twin.twin import Twin
+
+from tests.slurm_twin.conftest import Machines
 
 BLOCK = "cr-0123456789abcdef0"
 PROGRAM = "/opt/ultracluster/scripts/files/lease_end.py /root/lease.json"
@@ -28,13 +29,9 @@ SLEEPS = "#!/bin/bash\nsleep 600\n"
 
 
 @pytest.fixture(scope="module")
-def twin() -> Iterator[Twin]:
+def twin(machines: Machines) -> Twin:
     """n1, n2 and n3 are of a Capacity Block; n4 is not."""
-    try:
-        with Twin(nodes=4) as made:
-            yield made
-    except NoTwinError as error:
-        pytest.skip(str(error))
+    return machines().fresh()
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +41,7 @@ def clean(twin: Twin) -> Iterator[None]:
     yield
     twin.run("squeue --noheader --format=%A | xargs --no-run-if-empty scancel; rm -f /home/alice/saved.*")
     twin.run(f"scontrol delete ReservationName={RESERVATION}", check=False)
-    twin.wait(lambda: twin.up() == 4, 40, "idle nodes")
+    twin.wait(lambda: twin.up() == 4, "idle nodes")
 
 
 def lease(twin: Twin, minutes: float, *, signal: int = 15, stop: int = 5, there: bool = True) -> str:
@@ -78,8 +75,8 @@ def test_what_cannot_finish_does_not_start_and_what_can_does(twin: Twin) -> None
     short = twin.submit(SLEEPS, "--time=30", "--nodelist=n2")
     elsewhere = twin.submit(SLEEPS, "--time=120", "--nodelist=n4")
 
-    twin.wait(lambda: states(twin, short) == states(twin, elsewhere) == ["RUNNING"], 20, "the two that may")
-    twin.wait(lambda: twin.job(long)["state_reason"] == "ReqNodeNotAvail", 20, "the reason")
+    twin.wait(lambda: states(twin, short) == states(twin, elsewhere) == ["RUNNING"], "the two that may")
+    twin.wait(lambda: twin.job(long)["state_reason"] == "ReqNodeNotAvail", "the reason")
     assert states(twin, long) == ["PENDING"]
     # a second look changes nothing
     assert lease(twin, 60).count("\n") == 1
@@ -89,12 +86,13 @@ def test_a_job_without_a_limit_or_with_checkpoints_starts_all_the_same(twin: Twi
     lease(twin, 60)
     endless = twin.submit(SLEEPS, "--nodelist=n1")
     saves = twin.submit(CHECKPOINTS, "--time=3-00:00:00", "--nodelist=n2", user="bob")
-    time.sleep(1)
+    for job in (endless, saves):
+        twin.wait(lambda job=job: twin.job(job)["state_reason"] == "ReqNodeNotAvail", "the reason")
     assert states(twin, endless) == states(twin, saves) == ["PENDING"]
 
     lease(twin, 60)
 
-    twin.wait(lambda: states(twin, endless) == states(twin, saves) == ["RUNNING"], 20, "both to run")
+    twin.wait(lambda: states(twin, endless) == states(twin, saves) == ["RUNNING"], "both to run")
     lease(twin, 60)
     # until the nodes go, not until the reservation begins
     assert {twin.job(job)["time_limit"]["number"] for job in (endless, saves)} <= {70, 71}
@@ -106,12 +104,12 @@ def test_the_right_jobs_are_signalled_and_put_back(twin: Twin) -> None:
     fixed = twin.submit(SLEEPS, "--nodelist=n3", "--no-requeue")
     elsewhere = twin.submit(CHECKPOINTS, "--nodelist=n4")
     jobs = [saves, plain, fixed, elsewhere]
-    twin.wait(lambda: all(states(twin, job) == ["RUNNING"] for job in jobs), 20, "the jobs to run")
+    twin.wait(lambda: all(states(twin, job) == ["RUNNING"] for job in jobs), "the jobs to run")
 
     # 14 minutes before the nodes go: only a signal, once, and only to who asked for it
     lease(twin, 14)
     said = lease(twin, 14)
-    twin.wait(lambda: twin.run(f"cat /home/alice/saved.{saves}", check=False).stdout, 10, "a checkpoint")
+    twin.wait(lambda: twin.run(f"cat /home/alice/saved.{saves}", check=False).stdout, "a checkpoint")
     assert twin.run("cat /home/alice/saved.*").stdout == "saved\n"
     assert "USR1" not in said
     assert all(states(twin, job) == ["RUNNING"] for job in jobs)
@@ -119,7 +117,7 @@ def test_the_right_jobs_are_signalled_and_put_back(twin: Twin) -> None:
     # 4 minutes before: what may go back into the queue does
     said = lease(twin, 4)
     assert f"job {fixed} cannot be put back into the queue" in said
-    twin.wait(lambda: states(twin, saves) == states(twin, plain) == ["PENDING"], 20, "both to wait")
+    twin.wait(lambda: states(twin, saves) == states(twin, plain) == ["PENDING"], "both to wait")
     assert states(twin, fixed) == states(twin, elsewhere) == ["RUNNING"]
     assert "n[1-3]" in twin.run("scontrol show reservation").stdout
     assert {"MAINTENANCE"} & twin.state("n1").states
@@ -128,7 +126,7 @@ def test_the_right_jobs_are_signalled_and_put_back(twin: Twin) -> None:
     lease(twin, 24 * 60)
     lease(twin, 24 * 60)
     twin.run(f"scontrol update JobId={saves},{plain} StartTime=now")
-    twin.wait(lambda: states(twin, saves) == states(twin, plain) == ["RUNNING"], 30, "both to run again")
+    twin.wait(lambda: states(twin, saves) == states(twin, plain) == ["RUNNING"], "both to run again")
 
 
 def test_a_lease_that_is_gone_leaves_no_reservation(twin: Twin) -> None:

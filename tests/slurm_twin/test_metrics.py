@@ -6,14 +6,13 @@ Also what slurmctld exports by itself: it has the names that were recorded.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from expositions import series
 from slurm_twin.twin import Twin
 
-from tests.slurm_twin.conftest import running
+from tests.slurm_twin.conftest import Machines
 from ultracluster.catalog.metrics import metrics
 
 PROGRAM = "python3 -ISB /opt/ultracluster/scripts/metrics/main.py"
@@ -22,17 +21,18 @@ OPENMETRICS = {"MetricsType": "metrics/openmetrics", "CommunicationParameters": 
 
 
 @pytest.fixture(scope="module")
-def twin() -> Iterator[Twin]:
+def twin(machines: Machines) -> Twin:
     """Four nodes: on two runs a job, one is drained by a health check, one by a person; another job waits."""
-    for one in running(Twin(4, conf=OPENMETRICS)):
-        one.run("""mkdir -p /m && echo '{"slurm": true}' >/m/settings.json""")
-        one.run("scontrol update node=n4 state=drain reason=ultracluster:gpu_count:missing")
-        one.run("scontrol update node=n3 state=drain reason='a person | said so'")
-        job = one.submit("#!/bin/bash\nsrun sleep 300", "--nodes=2")
-        one.wait(lambda one=one, job=job: one.job(job)["job_state"] == ["RUNNING"], what="the job to run")
-        one.submit("#!/bin/bash\nsleep 300", "--nodes=4", user="bob")
-        one.wait(lambda one=one: one.on("n1", "pgrep -x sleep", check=False).stdout, what="a task")
-        yield one
+    one = machines().fresh(OPENMETRICS)
+    one.run("""mkdir -p /m && echo '{"slurm": true}' >/m/settings.json""")
+    one.run("scontrol update node=n4 state=drain reason=ultracluster:gpu_count:missing")
+    one.run("scontrol update node=n3 state=drain reason='a person | said so'")
+    job = one.submit("#!/bin/bash\nsrun sleep 300", "--nodes=2")
+    one.wait(lambda: one.job(job)["job_state"] == ["RUNNING"], "the job to run")
+    one.submit("#!/bin/bash\nsleep 300", "--nodes=4", user="bob")
+    one.wait(lambda: one.on("n1", "pgrep -x sleep", check=False).stdout, "a task")
+    one.reconfigure()  # which saves the usage, without which a killed slurmctld does not start again
+    return one
 
 
 def told(twin: Twin, machine: str, collector: str) -> list[tuple[str, dict[str, str], float]]:

@@ -83,13 +83,13 @@ def job(twin: Twin) -> Iterator[int]:
 
 def start(twin: Twin, *options: str, user: str = "alice") -> int:
     made = twin.submit(SLEEP, *options, user=user)
-    twin.wait(lambda: twin.job(made)["job_state"] == ["RUNNING"], what="the job to run")
+    twin.wait(lambda: twin.job(made)["job_state"] == ["RUNNING"], "the job to run")
     return made
 
 
 def end(twin: Twin) -> None:
     twin.run("scancel --user=alice; scancel --user=bob")
-    twin.wait(lambda: twin.up() == len(NODES), what="the jobs to end")
+    twin.wait(lambda: twin.up() == len(NODES), "the jobs to end")
 
 
 def ssh(twin: Twin, machine: str, node: str, user: str, command: str = "hostname") -> CompletedProcess[str]:
@@ -110,7 +110,7 @@ def test_a_user_reaches_the_nodes_of_his_own_job_only(twin: Twin, job: int) -> N
         assert refused.returncode == 255 and "no active jobs on this node" in refused.stderr
     assert ssh(twin, "n1", "n2", "alice").returncode == 255
     twin.run(f"scancel {job}")
-    twin.wait(lambda: twin.up() == len(NODES), what="the job to end")
+    twin.wait(lambda: twin.up() == len(NODES), "the job to end")
     assert ssh(twin, CONTROLLER, "n1", "alice").returncode == 255
 
 
@@ -134,7 +134,7 @@ def test_what_he_starts_there_is_of_the_job_and_ends_with_it(twin: Twin, job: in
     )
     assert ssh(twin, CONTROLLER, "n1", "alice", left).returncode == 0
     twin.run(f"scancel {job}")
-    twin.wait(lambda: twin.on("n1", "pgrep -fx 'sleep 987'", check=False).returncode, what="it to end")
+    twin.wait(lambda: twin.on("n1", "pgrep -fx 'sleep 987'", check=False).returncode, "it to end")
 
 
 def test_administrators_get_in_and_login_nodes_are_open(twin: Twin) -> None:
@@ -165,7 +165,7 @@ def test_a_replaced_node_is_known_by_its_new_key_and_an_impostor_is_not(twin: Tw
     key = "cat /home/.ultracluster/node-keys/n2"
     before = twin.run(key).stdout
     twin.replace("n2")
-    twin.wait(lambda: twin.up() == len(NODES), what="n2")
+    twin.wait(lambda: twin.up() == len(NODES), "n2")
     assert twin.run(key).stdout != before
     assert ssh(twin, CONTROLLER, "n2", "ubuntu").stdout == "n2\n"
     assert ssh(twin, CONTROLLER, "10.77.1.3", "ubuntu").stdout == "n2\n"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from slurm_twin.twin import CONTROLLER, Twin
 
-from tests.slurm_twin.conftest import running
+from tests.slurm_twin.conftest import Machines
 from ultracluster.slurm.topology import Place, as_conf, as_yaml, blocks, tree
 
 UPDATE = "/opt/ultracluster/scripts/files/topology_update.py"
@@ -38,12 +38,12 @@ LEAVES = {"n1": "nn-a", "n2": "nn-a", "n3": "nn-b", "n4": "nn-b"}
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Twin]:
+def cluster(machines: Machines) -> Twin:
     """Four nodes below two leaves."""
     places = {node: Place(path=["nn-1", "nn-2", leaf], block=None) for node, leaf in LEAVES.items()}
     text = as_yaml(tree(list(LEAVES), places))
     conf = {"SchedulerParameters": "max_switch_wait=86400", "TopologyParam": "SwitchAsNodeRank"}
-    yield from running(Twin(nodes=4, topology_yaml=text, conf=conf))
+    return machines().fresh(conf, topology_yaml=text)
 
 
 def clusters(number: int) -> Iterator[tuple[list[str], dict[str, Place]]]:
@@ -86,16 +86,26 @@ def test_one_switch_is_one_leaf(cluster: Twin) -> None:
 
     assert names("-N2", "--switches=1") in (["n1", "n2"], ["n3", "n4"])
     holder = cluster.submit("#!/bin/bash\nsleep 600", "--nodelist=n1", "--exclusive")
-    cluster.wait(lambda: cluster.job(holder)["job_state"] == ["RUNNING"], what="n1 to be taken")
+    cluster.wait(lambda: cluster.job(holder)["job_state"] == ["RUNNING"], "n1 to be taken")
     assert names("-N2", "--exclusive", "--switches=1") == ["n3", "n4"]
     other = cluster.submit("#!/bin/bash\nsleep 600", "--nodelist=n3", "--exclusive")
-    cluster.wait(lambda: cluster.job(other)["job_state"] == ["RUNNING"], what="n3 to be taken")
+    cluster.wait(lambda: cluster.job(other)["job_state"] == ["RUNNING"], "n3 to be taken")
     assert names("-N2", "--exclusive") == ["n2", "n4"]
     waiting = cluster.submit("#!/bin/bash\ntrue", "-N2", "--exclusive", "--switches=1@24:00:00")
-    cluster.run("sleep 3")
+    considered(cluster, waiting)
     assert cluster.job(waiting)["job_state"] == ["PENDING"]
     cluster.run(f"scancel {holder} {other}")
-    cluster.wait(lambda: cluster.job(waiting)["job_state"] == ["COMPLETED"], what="a leaf to be free")
+    cluster.wait(lambda: cluster.job(waiting)["job_state"] == ["COMPLETED"], "a leaf to be free")
+
+
+def considered(cluster: Twin, job: int) -> None:
+    """Until the scheduler has looked for nodes for a job: in a later second than that of its submission."""
+    cluster.wait(
+        lambda: (
+            (found := cluster.job(job))["last_sched_evaluation"]["number"] > found["submit_time"]["number"]
+        ),
+        "the scheduler",
+    )
 
 
 def answers(cluster: Twin, leaves: dict[str, str], instances: dict[str, str]) -> None:
@@ -140,14 +150,14 @@ def test_the_topology_survives_a_replacement_under_a_running_job(cluster: Twin) 
     assert update(cluster).strip() == "/etc/slurm/topology.yaml is new"
     assert leaves_of(cluster) == LEAVES
     job = cluster.submit("#!/bin/bash\nsrun sleep 600", "--nodelist=n1")
-    cluster.wait(lambda: cluster.job(job)["job_state"] == ["RUNNING"], what="the job to start")
+    cluster.wait(lambda: cluster.job(job)["job_state"] == ["RUNNING"], "the job to start")
 
     moved = {**LEAVES, "n4": "nn-c"}
     cluster.replace("n4")
     answers(cluster, moved, {**instances, "n4": "i-new"})
     assert update(cluster).strip() == "/etc/slurm/topology.yaml is new"
     assert leaves_of(cluster) == moved
-    cluster.wait(lambda: cluster.up() == 4 or "IDLE" in cluster.state("n4").states, what="n4 to be back")
+    cluster.wait(lambda: cluster.up() == 4 or "IDLE" in cluster.state("n4").states, "n4 to be back")
 
     # nothing is told of n3 any more: it keeps its place; without an instance it has none, and can be reached
     answers(cluster, moved, {node: one for node, one in instances.items() if node != "n3"} | {"n4": "i-new"})
@@ -173,14 +183,11 @@ def test_a_topology_that_slurmctld_refuses_is_never_there(cluster: Twin) -> None
 
 
 @pytest.mark.parametrize("kind", ["tree", "block"])
-def test_slurm_24_reads_the_older_file(kind: str) -> None:
+def test_slurm_24_reads_the_older_file(kind: str, machines: Machines) -> None:
     places = {node: Place(path=["nn-1", leaf], block=f"cb-{leaf}") for node, leaf in LEAVES.items()}
     made = tree(list(LEAVES), places) if kind == "tree" else blocks(list(LEAVES), places, size=2)
-    older = Twin(
-        nodes=4, version="24.11", topology_conf=as_conf(made), conf={"TopologyPlugin": f"topology/{kind}"}
-    )
-    for twin in running(older):
-        option = "--switches=1" if kind == "tree" else "--segment=2"
-        found = twin.run(f"srun -N2 {option} printenv SLURMD_NODENAME", user="alice").stdout.split()
-        assert len({LEAVES[node] for node in found}) == 1
-        assert twin.run("srun -N4 true", user="alice").returncode == 0
+    twin = machines("24.11").fresh({"TopologyPlugin": f"topology/{kind}"}, topology_conf=as_conf(made))
+    option = "--switches=1" if kind == "tree" else "--segment=2"
+    found = twin.run(f"srun -N2 {option} printenv SLURMD_NODENAME", user="alice").stdout.split()
+    assert len({LEAVES[node] for node in found}) == 1
+    assert twin.run("srun -N4 true", user="alice").returncode == 0

@@ -10,7 +10,7 @@ import pytest
 from project import ROOT
 from slurm_twin.twin import Twin
 
-from tests.slurm_twin.conftest import running
+from tests.slurm_twin.conftest import Machines
 
 TORCHRUN = r"""#!/usr/bin/python3
 # In the place of torchrun and its workers: a step is a folder, and SIGUSR1 writes one more.
@@ -49,9 +49,9 @@ while not os.path.exists("/shared/enough"):
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Twin]:
+def cluster(machines: Machines) -> Twin:
     """Four nodes; a job that is queued again starts soon."""
-    yield from running(Twin(nodes=4, conf={"SchedulerParameters": "requeue_delay=1", "KillWait": "2"}))
+    return machines().fresh({"SchedulerParameters": "requeue_delay=1", "KillWait": "2"})
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def twin(cluster: Twin) -> Iterator[Twin]:
         cluster.put(node, "/usr/bin/torchrun", TORCHRUN, mode=0o755)
     yield cluster
     cluster.run("scancel --user=alice; scontrol update nodename=ALL state=resume 2>/dev/null", check=False)
-    cluster.wait(lambda: cluster.up() == 4, what="nodes to be idle")
+    cluster.wait(lambda: cluster.up() == 4, "nodes to be idle")
 
 
 def script(name: str = "parallelcluster-p5", *options: str) -> str:
@@ -86,24 +86,24 @@ def states(twin: Twin, job: int) -> list[str]:
 
 def test_a_failed_node_queues_the_job_again_and_it_goes_on_from_its_checkpoint(twin: Twin) -> None:
     job = twin.submit(script("parallelcluster-p5", "--no-look"))
-    twin.wait(lambda: len(started(twin)) == 2, what="both nodes to start")
+    twin.wait(lambda: len(started(twin)) == 2, "both nodes to start")
     assert started(twin) == ["n1 rank 0 master n1 from []", "n2 rank 1 master n1 from []"]
-    twin.wait(lambda: "step-1" in twin.run("ls /shared/checkpoints", check=False).stdout, what="a checkpoint")
+    twin.wait(lambda: "step-1" in twin.run("ls /shared/checkpoints", check=False).stdout, "a checkpoint")
 
     twin.run("scontrol update nodename=n1 state=down reason=gone")
 
-    twin.wait(lambda: len(started(twin)) == 4, seconds=60, what="the job to start again")
+    twin.wait(lambda: len(started(twin)) == 4, "the job to start again")
     assert started(twin)[2:] == ["n2 rank 0 master n2 from [step-1]", "n3 rank 1 master n2 from [step-1]"]
     assert twin.job(job)["restart_cnt"] == 1
     twin.run("touch /shared/enough")
-    twin.wait(lambda: states(twin, job) == ["COMPLETED"], what="the job to end")
+    twin.wait(lambda: states(twin, job) == ["COMPLETED"], "the job to end")
 
 
 def test_the_program_is_told_before_its_time_ends_and_torchrun_is_not_ended_by_it(twin: Twin) -> None:
     job = twin.submit(script("parallelcluster-p5", "--no-look", "--time", "1"), "--signal=B:USR1@57")
-    twin.wait(lambda: len(started(twin)) == 2, what="both nodes to start")
+    twin.wait(lambda: len(started(twin)) == 2, "both nodes to start")
 
-    twin.wait(lambda: twin.run("cat /shared/told", check=False).stdout, seconds=60, what="the signal")
+    twin.wait(lambda: twin.run("cat /shared/told", check=False).stdout, "the signal")
 
     assert states(twin, job) == ["RUNNING"]
     assert "step-100" in twin.run("ls /shared/checkpoints").stdout
@@ -115,14 +115,14 @@ def test_the_program_is_told_before_its_time_ends_and_torchrun_is_not_ended_by_i
 def test_a_signal_to_the_job_does_not_hide_how_it_ends(twin: Twin) -> None:
     text = script("parallelcluster-p5", "--no-look")
     job = twin.submit(text, "--nodes=1", "--ntasks=1")
-    twin.wait(lambda: started(twin), what="the node to start")
+    twin.wait(lambda: started(twin), "the node to start")
     for _ in range(3):
         twin.run(f"scancel --signal=USR1 --batch {job}")
-    twin.wait(lambda: twin.run("cat /shared/told", check=False).stdout, what="the signal")
+    twin.wait(lambda: twin.run("cat /shared/told", check=False).stdout, "the signal")
     twin.run("touch /shared/enough")
-    twin.wait(lambda: states(twin, job) == ["COMPLETED"], what="the job to end well")
+    twin.wait(lambda: states(twin, job) == ["COMPLETED"], "the job to end well")
     job = twin.submit(text.replace("exec torchrun", "exit 7; torchrun"), "--nodes=1", "--ntasks=1")
-    twin.wait(lambda: states(twin, job) == ["FAILED"], what="the job to fail")
+    twin.wait(lambda: states(twin, job) == ["FAILED"], "the job to fail")
     assert twin.job(job)["exit_code"]["return_code"]["number"] == 7
 
 
@@ -130,7 +130,7 @@ def test_inside_a_container_the_list_is_that_of_the_step(twin: Twin) -> None:
     """Where there is no scontrol."""
     text = script("parallelcluster-p5", "--no-look").replace("command -v scontrol", "command -v no-scontrol")
     twin.submit(text, "--nodes=3", "--exclude=n1")
-    twin.wait(lambda: len(started(twin)) == 3, what="all nodes to start")
+    twin.wait(lambda: len(started(twin)) == 3, "all nodes to start")
     assert sorted(line.split(" from")[0] for line in started(twin)) == [
         "n2 rank 0 master n2",
         "n3 rank 1 master n2",
@@ -144,13 +144,13 @@ def test_hyperpods_own_resume_is_asked_for(twin: Twin) -> None:
     text = script("prod", "--no-look")
     assert "srun --auto-resume=1 " in text and "--requeue" not in text
     twin.submit(text)
-    twin.wait(lambda: len(started(twin)) == 2, what="both nodes to start")
+    twin.wait(lambda: len(started(twin)) == 2, "both nodes to start")
     twin.run("touch /shared/enough")
 
 
 def test_a_node_that_lacks_a_device_is_named_before_anything_starts(twin: Twin) -> None:
     job = twin.submit(script("parallelcluster-p5"))
-    twin.wait(lambda: states(twin, job) == ["FAILED"], what="the job to fail")
+    twin.wait(lambda: states(twin, job) == ["FAILED"], "the job to fail")
     said = twin.run(f"cat /home/alice/train-{job}.out").stdout
     assert "n1 lacks: " in said and "n2 lacks: " in said and "0 of 32 EFA interfaces" in said
     assert not started(twin)

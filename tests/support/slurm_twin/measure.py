@@ -43,19 +43,19 @@ def figures(nodes: int) -> Figures:
         up = time.monotonic() - start
         start = time.monotonic()
         job = twin.submit("#!/bin/bash\nexec sleep 600\n", f"--nodes={nodes}", "--gpus-per-node=8")
-        twin.wait(lambda: twin.job(job)["job_state"] == ["RUNNING"], 120, "the gang to start")
+        twin.wait(lambda: twin.job(job)["job_state"] == ["RUNNING"], "the gang to start")
         gang = time.monotonic() - start
         start = time.monotonic()
         done = twin.run(f"srun --jobid={job} --overlap hostname | wc -l", "alice", seconds=300)
         assert int(done.stdout) == nodes, done.stdout
         step = time.monotonic() - start
         twin.run(f"scancel {job}")
-        twin.wait(lambda: twin.up() == nodes, 300, "all nodes to be idle again")
+        twin.wait(lambda: twin.up() == nodes, "all nodes to be idle again")
         start = time.monotonic()
         twin.run(
             f"for i in $(seq {JOBS}); do sbatch -Q -N1 -o /dev/null --wrap=true; done", "alice", seconds=300
         )
-        twin.wait(lambda: not twin.run("squeue --noheader").stdout.strip(), 300, "all jobs to end")
+        twin.wait(lambda: not twin.run("squeue --noheader").stdout.strip(), "all jobs to end")
         return Figures(nodes, up, gang, step, time.monotonic() - start)
 
 

@@ -32,7 +32,11 @@ def cache() -> Path:
     """Where roots are kept, for all checkouts and workers."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(home) / "ultracluster-twin"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "at").mkdir(exist_ok=True)
+    except OSError as error:
+        raise NoTwinError(f"{error}: XDG_CACHE_HOME may name another place for Debian roots") from None
     return folder
 
 
@@ -70,14 +74,14 @@ def _debootstrap(kept: Path, release: str) -> None:
     made = subprocess.run(
         [*ALONE, "debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, new, archive, script],
         env=os.environ | {"DPKG_FORCE": "unsafe-io", "DEBIAN_FRONTEND": "noninteractive"},
-        capture_output=True, text=True, check=False,
+        capture_output=True, text=True, check=False, umask=0o022,
     )  # fmt: skip
     if made.returncode != 0:
         raise NoTwinError(f"debootstrap of {release} failed: {' '.join(made.stdout.splitlines()[-1:])}")
     plugin = f"/{PLUGINS}/auto_resume.so"
     compiled = subprocess.run(
         ["chroot", new, "gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-x", "c", "-o", plugin, "-"],
-        input=(HERE / "autoresume.c").read_text(), capture_output=True, text=True, check=False,
+        input=(HERE / "autoresume.c").read_text(), capture_output=True, text=True, check=False, umask=0o022,
     )  # fmt: skip
     if compiled.returncode != 0:
         raise NoTwinError(f"the plugin for --auto-resume does not compile: {compiled.stderr}")

@@ -101,7 +101,7 @@ def tell(nodes: int, say: Callable[[str], None] = print) -> Figures:
 
         submitted = time.monotonic()
         job = twin.submit(GANG, f"--nodes={nodes}", "--gpus-per-node=8", "--requeue", user=users[0])
-        twin.wait(lambda: tasks(twin, job) == nodes, 300, "the gang to start")
+        twin.wait(lambda: tasks(twin, job) == nodes, "the gang to start")
         figures.gang = time.monotonic() - submitted
         waiting = twin.submit("#!/bin/bash\nsleep 1\n", "--nodes=1", "--gpus-per-node=8", user=users[1])
         line(f"{users[0]}'s job {job} runs on {nodes} of {nodes} nodes; {queue(twin)}")
@@ -110,20 +110,20 @@ def tell(nodes: int, say: Callable[[str], None] = print) -> Figures:
         boot, broken = twin.pid(victim), time.monotonic()
         twin.journal(victim, XID_79)
         line(f"{victim}: {XID_79}")
-        twin.wait(lambda: "DRAIN" in twin.state(victim).states, 60, f"{victim} to be drained")
+        twin.wait(lambda: "DRAIN" in twin.state(victim).states, f"{victim} to be drained")
         figures.drain = time.monotonic() - broken
         figures.reason = twin.state(victim).reason
         line(f"{victim} is {'+'.join(sorted(twin.state(victim).states))}: {figures.reason}")
-        twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, 60, "the job to be queued again")
+        twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
         figures.requeue = time.monotonic() - broken
         line(f"{users[0]}'s job {job} is queued again: {queue(twin)}")
-        twin.wait(lambda: twin.job(waiting)["job_state"] == ["COMPLETED"], 120, "the other job to end")
+        twin.wait(lambda: twin.job(waiting)["job_state"] == ["COMPLETED"], "the other job to end")
         line(f"{users[1]}'s job {waiting} has run on {twin.job(waiting)['nodes']} meanwhile")
         figures.other_reasons = [
             reason for name in twin.nodes if name != victim and (reason := twin.state(name).reason)
         ]
         line(f"other nodes with a reason: {', '.join(figures.other_reasons) or 'none'}")
-        twin.wait(lambda: tasks(twin, job) == nodes, 300, "the gang to run again")
+        twin.wait(lambda: tasks(twin, job) == nodes, "the gang to run again")
         figures.again = time.monotonic() - broken
         assert twin.pid(victim) != boot and not twin.state(victim).reason
         line(f"{victim} rebooted and passed its checks; {users[0]}'s job {job} runs on {nodes} nodes again")

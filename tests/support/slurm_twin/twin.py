@@ -2,11 +2,12 @@
 
     with Twin(nodes=4) as twin:
         job = twin.submit("#!/bin/bash\nsrun hostname", "--nodes=4", user="alice")
-        twin.wait(lambda: twin.job(job)["job_state"] == ["COMPLETED"], what="the job to end")
+        twin.wait(lambda: twin.job(job)["job_state"] == ["COMPLETED"], "the job to end")
 
 The nodes are n1, n2, ...; each boots from the same Debian root, over which it has an own disk in memory.
 /etc/slurm, /home and /shared are the same on all of them. What a twin starts ends with it: its first process
-gets SIGKILL when the process that made it ends, however it ends.
+gets SIGKILL when the process that made it ends, however it ends. Machines boot once; `fresh` gives them
+another Slurm.
 """
 
 from __future__ import annotations
@@ -30,6 +31,18 @@ from slurm_twin.configuration import ADDRESS, CONTROLLER, Generated, Group, Shap
 
 OWN_NAMESPACES = 16
 """Up to this number of nodes each has its own; above, all share the controller's."""
+UMASK = 0o022
+"""Of the machines, whatever that of the tests is."""
+PATIENCE = 600
+"""Seconds until something that must come is given up: the machine may have much else to do."""
+PLUGSTACK = "optional auto_resume.so\n"
+"""That of HyperPod's stand-in."""
+CLEAR = r"""
+pkill -9 -x 'slurmctld|slurmscriptd|slurmd|slurmstepd'; pkill -9 --euid {users}
+while pgrep -x 'slurmctld|slurmscriptd|slurmd|slurmstepd' >/dev/null; do sleep 0.05; done
+rm -rf /var/lib/slurm/slurmctld/* /var/spool/slurmd/* /var/log/slurm/slurm{{ctl,}}d.log
+find /home /shared -mindepth 2 -delete; find /shared -mindepth 1 -delete
+"""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NAMESPACES = [
     f"--{name}"
@@ -68,7 +81,7 @@ class Twin:
         configless: nodes fetch Slurm's files from slurmctld, as HyperPod's do; also where a generated prolog
             has a name and no path.
         version: of Slurm; see `root.RELEASES`.
-        plugstack: the text of plugstack.conf; by default that of HyperPod's stand-in.
+        plugstack: the text of plugstack.conf.
         host: machines see /usr of the machine that runs the twin at /host/usr, and cannot write there.
     """
 
@@ -90,28 +103,33 @@ class Twin:
         configless: bool = False,
         own: bool | None = None,
         version: str = "26.05",
-        plugstack: str = "optional auto_resume.so\n",
+        plugstack: str = PLUGSTACK,
         host: bool = False,
     ) -> None:
         self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
         self.own = nodes <= OWN_NAMESPACES if own is None else own
         self.accounting, self.users = accounting, list(users)
         self._conf, self._lines = dict(conf or {}), list(lines)
-        self._generated: dict[str, str] = {}
-        self._groups = [Group(tuple(self.nodes), gpus=gpus, gpu_type=gpu_type, cpus=cpus)]
-        self._partitions = [configuration.PARTITION]
-        if generated:
-            lines_of = generated.lines(version, service=True, accounting=accounting)
-            self._generated = dict(line.split("=", 1) for line in lines_of)
-            self._groups = configuration.groups_of(generated, self.nodes)
-            self._partitions = configuration.partition_lines(generated, self._groups)
+        self._group = Group(tuple(self.nodes), gpus=gpus, gpu_type=gpu_type, cpus=cpus)
+        self.version = version
+        self._generate(generated)
         self._topology = {"topology.yaml": topology_yaml, "topology.conf": topology_conf}
         self._boot, self._plugstack, self._host = boot, plugstack, host
         # such a name has meaning only where slurmctld sends the file
         by_name = any("/" not in self._generated.get(key, "/") for key in ("Prolog", "Epilog"))
-        self.version, self._configless = version, configless or by_name
+        self._configless = configless or by_name
         self._stack = contextlib.ExitStack()
         self._outer = 0
+
+    def _generate(self, generated: Generated | None) -> None:
+        """Settings, nodes and partitions that follow from what the project generates."""
+        self._generated: dict[str, str] = {}
+        self._groups, self._partitions = [self._group], [configuration.PARTITION]
+        if generated:
+            lines = generated.lines(self.version, service=True, accounting=self.accounting)
+            self._generated = dict(line.split("=", 1) for line in lines)
+            self._groups = configuration.groups_of(generated, self.nodes)
+            self._partitions = configuration.partition_lines(generated, self._groups)
 
     # ---- its life
 
@@ -119,7 +137,6 @@ class Twin:
         with contextlib.ExitStack() as stack:
             self.root = root.root_of(self.version)
             self.cgroups = stack.enter_context(cgroups.lent())
-            self.shape = Shape(self._groups, self.own, self.cgroups.mode, self._partitions)
             stack.callback(self._end)
             self._begin()
             self._stack = stack.pop_all()
@@ -135,9 +152,40 @@ class Twin:
     ) -> None:
         self._stack.close()
 
+    @property
+    def shape(self) -> Shape:
+        return Shape(self._groups, self.own, self.cgroups.mode, self._partitions)
+
+    def fresh(
+        self,
+        conf: Mapping[str, str] | None = None,
+        *,
+        generated: Generated | None = None,
+        topology_yaml: str | None = None,
+        topology_conf: str | None = None,
+        plugstack: str = PLUGSTACK,
+    ) -> Self:
+        """The same machines with another Slurm, as `__init__` has it: without jobs, and with empty homes.
+
+        Where nodes have an own namespace. What else a test has put on a machine stays there.
+        """
+        self._conf, self._plugstack = dict(conf or {}), plugstack
+        self._topology = {"topology.yaml": topology_yaml, "topology.conf": topology_conf}
+        self._generate(generated)
+        for machine in (CONTROLLER, *self.nodes):
+            self.on(machine, CLEAR.format(users=",".join(self.users)), check=False)
+            for path, text in configuration.programs(self._generated).items():
+                if not path.startswith("/etc/slurm/"):
+                    self.put(machine, path, text, 0o755)
+        self._write_slurm()
+        self.start("slurmctld")
+        for node in self.nodes:
+            self.start("slurmd", node)
+        self.wait(lambda: self.up() == len(self.nodes), "all nodes to be idle")
+        return self
+
     def _begin(self) -> None:
         self.folder = root.cache() / "at"
-        self.folder.mkdir(exist_ok=True)
         machines = [CONTROLLER, *self.nodes] if self.own else [CONTROLLER]
         addresses = {CONTROLLER: ADDRESS} | {name: self.shape.address(name) for name in self.nodes}
         names = [
@@ -149,7 +197,8 @@ class Twin:
              "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child",
              "sh", HERE / "twin.sh", self.folder, self.root, *names],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True, env=os.environ | {"PATH": f"{os.environ.get('PATH', '')}:{PATH}"},
+            start_new_session=True, umask=UMASK,
+            env=os.environ | {"PATH": f"{os.environ.get('PATH', '')}:{PATH}"},
         )  # fmt: skip
         assert self._process.stdin and self._process.stdout and self._process.stderr
         first = self._process.stdout.readline().decode().strip()
@@ -158,7 +207,11 @@ class Twin:
             raise root.NoTwinError(f"no namespaces here: {self._process.stderr.read().decode().strip()}")
         self._outer = int(first)
         self.work = Path(f"/proc/{self._outer}/root") / self.folder.relative_to("/")
-        self._write_common()
+        before = os.umask(UMASK)
+        try:
+            self._write_common()
+        finally:
+            os.umask(before)
         self._go()
         if len(self.nodes) <= OWN_NAMESPACES:
             self._go()
@@ -178,7 +231,7 @@ class Twin:
             if pipe:
                 pipe.close()
         # the namespace is gone when its first process is
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while self._outer and Path(f"/proc/{self._outer}").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
 
@@ -229,27 +282,44 @@ class Twin:
         self._slurm = shared / "etc_slurm"
         self._slurm.mkdir()
         for path, text in configuration.programs(self._generated).items():
-            shared_one = path.startswith("/etc/slurm/")
-            write(self._slurm / Path(path).name if shared_one else common / path.lstrip("/"), text, 0o755)
-        write(self._slurm / "gres.conf", configuration.gres_conf(self.shape))
-        write(self._slurm / "cgroup.conf", configuration.cgroup_conf(self.shape))
-        write(self._slurm / "plugstack.conf", self._plugstack)
+            if not path.startswith("/etc/slurm/"):
+                write(common / path.lstrip("/"), text, 0o755)
         if self.accounting:
             write(self._slurm / "slurmdbd.conf", configuration.slurmdbd_conf(), 0o600, "slurm")
+        self._write_slurm()
+
+    def _write_slurm(self) -> None:
+        """What slurmctld and slurmd read."""
+        files = {
+            Path(path).name: text
+            for path, text in configuration.programs(self._generated).items()
+            if path.startswith("/etc/slurm/")
+        }
+        files |= {
+            "gres.conf": configuration.gres_conf(self.shape),
+            "cgroup.conf": configuration.cgroup_conf(self.shape),
+            "plugstack.conf": self._plugstack,
+        }
+        for name, text in files.items():
+            (self._slurm / name).write_text(text)
+            (self._slurm / name).chmod(0o644 if name.endswith(".conf") else 0o755)
         self._write_slurm_conf()
 
     def _write_slurm_conf(self) -> None:
         text = configuration.slurm_conf(self.shape, self._generated, self._settings(), self.accounting)
         (self._slurm / "slurm.conf").write_text("\n".join([text.rstrip("\n"), *self._lines, ""]))
+        (self._slurm / "slurm.conf").chmod(0o644)
         for name, content in self._topology.items():
+            (self._slurm / name).unlink(missing_ok=True)
             if content is not None:
                 (self._slurm / name).write_text(content)
+                (self._slurm / name).chmod(0o644)
 
     def _settings(self) -> dict[str, str]:
         return ({"SlurmctldParameters": "enable_configless"} if self._configless else {}) | self._conf
 
     def _await_cluster(self) -> None:
-        self.wait(lambda: self._ready(CONTROLLER), 30, "the controller to boot")
+        self.wait(lambda: self._ready(CONTROLLER), "the controller to boot")
         if self.accounting:
             self._start_database()
         self.start("slurmctld")
@@ -257,11 +327,11 @@ class Twin:
             if len(self.nodes) > OWN_NAMESPACES:
                 self._go()
             for name in self.nodes:
-                self.wait(lambda name=name: self._ready(name), 60 + 3 * len(self.nodes), f"{name} to boot")
+                self.wait(lambda name=name: self._ready(name), f"{name} to boot")
         else:
             names = " ".join(self.nodes)
             self.run(f"mkdir -p /var/spool/slurmd; for n in {names}; do slurmd -N $n || exit; done")
-        self.wait(lambda: self.up() == len(self.nodes), 20 + len(self.nodes) / 4, "all nodes to be idle")
+        self.wait(lambda: self.up() == len(self.nodes), "all nodes to be idle")
 
     def up(self) -> int:
         """Nodes that can take a job now."""
@@ -280,7 +350,7 @@ class Twin:
             " --innodb-snapshot-isolation=OFF"
             " </dev/null >/var/log/mariadb.log 2>&1 &"
         )
-        self._await_answer("mariadb -e 'select 1'", 30)
+        self._await_answer("mariadb -e 'select 1'")
         rights = "".join(
             f"create user slurm@'{host}' identified by 'secret';"
             f"grant all on slurm_acct_db.* to slurm@'{host}';"
@@ -288,7 +358,7 @@ class Twin:
         )
         self.run(f"mariadb -e {shlex.quote(f'create database slurm_acct_db; {rights}')}")
         self.start("slurmdbd")
-        self._await_answer("sacctmgr -n show cluster", 60)
+        self._await_answer("sacctmgr -n show cluster")
 
     # ---- commands in it
 
@@ -306,12 +376,12 @@ class Twin:
         check: bool = True,
         *,
         stdin: str = "",
-        seconds: float = 60,
+        seconds: float = PATIENCE,
     ) -> subprocess.CompletedProcess[str]:
         """The command of a shell on a machine, as that user, from his home."""
         done = subprocess.run(
             self.enter(machine, user, "bash", "-c", command),
-            input=stdin, capture_output=True, text=True, check=False, timeout=seconds,
+            input=stdin, capture_output=True, text=True, check=False, timeout=seconds, umask=UMASK,
             env={"PATH": PATH, "LANG": "C.UTF-8"},
         )  # fmt: skip
         if check and done.returncode != 0:
@@ -369,18 +439,17 @@ class Twin:
         done = self.run(f"sbatch --parsable {shlex.join(options)}", user, stdin=script)
         return int(done.stdout.split(";")[0])
 
-    def wait(self, done: Callable[[], object], seconds: float = 30, what: str = "it") -> float:
-        """Until it is true; the seconds that took.
+    def wait(self, done: Callable[[], object], what: str = "it") -> None:
+        """Until it is true.
 
         Raises:
             TimeoutError: with the last lines of all logs.
         """
-        start = time.monotonic()
+        end = time.monotonic() + PATIENCE
         while not done():
-            if time.monotonic() - start > seconds:
-                raise TimeoutError(f"waited {seconds:g} s for {what}\n{self.logs()}")
+            if time.monotonic() > end:
+                raise TimeoutError(f"waited {PATIENCE} s for {what}\n{self.logs()}")
             time.sleep(0.1)
-        return time.monotonic() - start
 
     def logs(self, lines: int = 15) -> str:
         """The ends of the logs of all machines that have any."""
@@ -413,7 +482,8 @@ class Twin:
         )
         subprocess.run(
             self.enter(machine, "root", "sh", "-c", command),
-            input=content.encode() if isinstance(content, str) else content, check=True, env={"PATH": PATH},
+            input=content.encode() if isinstance(content, str) else content, check=True, umask=UMASK,
+            env={"PATH": PATH},
         )  # fmt: skip
 
     def journal(self, node: str, line: str, **fields: str) -> None:
@@ -442,7 +512,7 @@ class Twin:
     def reconfigure(self) -> None:
         """`scontrol reconfigure`, until the controller answers again."""
         self.run("scontrol reconfigure")
-        self._await_answer("scontrol ping", 30)
+        self._await_answer("scontrol ping")
 
     def kill(self, daemon: str, machine: str = CONTROLLER, signal: int = 9) -> None:
         """Kills the daemon on one machine and waits until it is gone.
@@ -454,17 +524,18 @@ class Twin:
         self.on(
             machine,
             f"pid=$(cat /run/{name}.pid 2>/dev/null || pgrep -x {daemon}) && kill -{signal} $pid && "
-            'for _ in $(seq 300); do [ -e "/proc/$pid" ] || exit 0; sleep 0.1; done; exit 1',
+            'while [ -e "/proc/$pid" ]; do sleep 0.05; done',
         )
 
     def start(self, daemon: str, machine: str = CONTROLLER) -> None:
         """Starts slurmctld, slurmdbd or slurmd, and waits until slurmctld answers."""
+        server = "--conf-server=ctl" if daemon == "slurmd" and self._configless else ""
         # a daemon that goes to the background holds our pipes otherwise
-        self.on(machine, f"{daemon} </dev/null >>/run/twin/{daemon}.log 2>&1")
+        self.on(machine, f"{daemon} {server} </dev/null >>/run/twin/{daemon}.log 2>&1")
         if daemon == "slurmctld":
-            self._await_answer("scontrol ping", 30)
+            self._await_answer("scontrol ping")
 
-    def _await_answer(self, command: str, seconds: float) -> None:
+    def _await_answer(self, command: str) -> None:
         said = ""
 
         def answers() -> bool:
@@ -474,7 +545,7 @@ class Twin:
             return done.returncode == 0
 
         try:
-            self.wait(answers, seconds, f"an answer to {command}")
+            self.wait(answers, f"an answer to {command}")
         except TimeoutError as error:
             raise TimeoutError(f"{command}: {said}\n{error}") from None
 
@@ -493,7 +564,7 @@ class Twin:
         """
         (self.work / "fresh" / node).touch()
         self._boot_again(node)
-        self.wait(lambda: self._registered(node), 30, f"{node} to register")
+        self.wait(lambda: self._registered(node), f"{node} to register")
         if "unexpectedly rebooted" in self.state(node).reason:
             self.run(f"scontrol update node={node} state=resume")
 
@@ -512,4 +583,4 @@ class Twin:
                 return self.pid(node) != before and self._ready(node)
             return False
 
-        self.wait(again, 60, f"{node} to boot again")
+        self.wait(again, f"{node} to boot again")
