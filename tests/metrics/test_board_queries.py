@@ -9,7 +9,7 @@ from typing import Any
 
 import board_prometheus
 import pytest
-from board_prometheus import CLUSTER, JOB, Prometheus, prometheus
+from board_prometheus import CLUSTER, JOB, Prometheus, lines, prometheus
 from metrics_stand import VERSIONS, NoPrometheusError, tools
 from project import ROOT
 
@@ -57,7 +57,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         programs = tools(request.param)
     except NoPrometheusError as error:
         pytest.skip(str(error))
-    with prometheus(tmp_path_factory.mktemp("prometheus"), programs) as one:
+    with prometheus(tmp_path_factory.mktemp("prometheus"), programs, lines()) as one:
         yield one
 
 

@@ -41,10 +41,10 @@ def scrape(tmp_path: Path) -> Iterator[Scrape]:
     )  # fmt: skip
 
     def get() -> dict[str, float]:
-        until = time.monotonic() + 10
+        until = time.monotonic() + 600
         while True:
             try:
-                with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=600) as answer:
                     text = answer.read().decode()
                 break
             except URLError:

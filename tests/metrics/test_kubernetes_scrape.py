@@ -41,7 +41,7 @@ from ultracluster.kubernetes.metrics.scrape import (
 from ultracluster.model import Cluster, resolve
 
 RECORDED = Path(__file__).with_name("recorded")
-PATIENCE = 60
+PATIENCE = 600
 TOKEN = "a-token-of-the-agent"  # noqa: S105 - of this test
 MEMBERS = {"members": ["arn:aws:iam::111122223333:role/research"]}
 LAYER = "topology.k8s.aws/network-node-layer"
@@ -136,7 +136,7 @@ class Stand:
 
     def _ask(self, url: str, path: str, **asked: str) -> dict[str, Any]:
         whole = f"{url}/api/v1/{path}?{urllib.parse.urlencode(asked)}"
-        with urllib.request.urlopen(whole, timeout=10) as answer:  # noqa: S310 # ours
+        with urllib.request.urlopen(whole, timeout=PATIENCE) as answer:  # noqa: S310 # ours
             return json.load(answer)["data"]
 
 

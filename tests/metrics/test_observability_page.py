@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
-from metrics_stand import metrics_stand
-from metrics_stand.faster import faster_rules
-from metrics_stand.stand import Stand
+from board_prometheus import END, START, STEP, Prometheus, prometheus
+from metrics_stand import NoPrometheusError, tools
 from project import ROOT
 
 from ultracluster.catalog.metrics import metrics
@@ -19,8 +17,6 @@ PAGE = (ROOT / "docs" / "observability.md").read_text()
 QUERIES: dict[str, str] = dict(re.findall(r"```promql\n# ([^\n]+)\n(.+?)```", PAGE, flags=re.S))
 NODES = ("n1", "n2", "n3", "n4")
 SICK = "n3"
-ROUND = 1.0
-"""Seconds between two expositions."""
 AS_A_NUMBER = {
     "By how much each node computes longer than the middle one",
     "The lowest clock of each node's GPUs, in MHz",
@@ -30,7 +26,7 @@ AS_A_NUMBER = {
 """These tell of all nodes; the others of the sick one only."""
 
 
-def exposition(node: str, second: float) -> str:
+def exposition(node: str, second: float) -> dict[str, float]:
     """What a node says after so many seconds: counters run on, the sick one's faster, its GPU slower."""
     sick = node == SICK
     rank = f'{{job_id="4711",rank="{node[1:]}"}}'
@@ -57,23 +53,41 @@ def exposition(node: str, second: float) -> str:
         "node_pressure_cpu_waiting_seconds_total": 0.6 * second if sick else 0.01 * second,
     }  # fmt: skip
     if sick:
-        lines['ultracluster_xid_last_timestamp_seconds{xid="79",gpu="0000:9b:00"}'] = time.time() - 60
+        lines['ultracluster_xid_last_timestamp_seconds{xid="79",gpu="0000:9b:00"}'] = END - 60
     jobs = [("4711", node)] + ([("4712", node)] if sick else [])
     for job, where in jobs:
         lines[f'ultracluster_slurm_job_node{{job_id="{job}",user="a",slurm_node="{where}"}}'] = 1
-    return "\n".join(f"{name} {value}" for name, value in lines.items())
+    return lines
+
+
+def hour() -> Iterator[str]:
+    for node in NODES:
+        labels = f'cluster="prod",node="{node}",node_group="train"'
+        moments = range(START, END + 1, STEP)
+        found = {moment: exposition(node, moment - START) for moment in moments}
+        for series in found[START]:
+            name, _, rest = series.partition("{")
+            both = f"{name}{{{labels}{',' if rest else '}'}{rest}"
+            yield from (f"{both} {found[moment][series]} {moment}\n" for moment in moments)
+    yield "# EOF\n"
 
 
 @pytest.fixture(scope="module")
-def stand() -> Iterator[Stand]:
-    with metrics_stand() as one:
-        begun = time.monotonic()
-        while (second := time.monotonic() - begun) < 12:
-            for node in NODES:
-                labels = {"cluster": "prod", "node": node, "node_group": "train"}
-                one.serve(node, exposition(node, second), job="node", labels=labels)
-            time.sleep(ROUND)
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    try:
+        programs = tools()
+    except NoPrometheusError as error:
+        pytest.skip(str(error))
+    with prometheus(tmp_path_factory.mktemp("prometheus"), programs, hour()) as one:
         yield one
+
+
+def asked(server: Prometheus, title: str) -> dict[str, float]:
+    """The answer by node."""
+    return {
+        row["metric"].get("node") or row["metric"]["slurm_node"]: float(row["value"][1])
+        for row in server.query(QUERIES[title])
+    }
 
 
 def test_there_are_five_questions() -> None:
@@ -89,24 +103,12 @@ def test_queries_name_metrics_that_nodes_send(title: str) -> None:
 
 
 @pytest.mark.parametrize("title", QUERIES)
-def test_the_sick_node_is_the_answer(title: str, stand: Stand) -> None:
-    found = {
-        row["metric"].get("node") or row["metric"]["slurm_node"]: row["value"]
-        for row in stand.query(faster_rules(QUERIES[title]))
-    }
-
-    if title in AS_A_NUMBER:
-        assert set(found) == set(NODES)
-    else:
-        assert set(found) == {SICK}
+def test_the_sick_node_is_the_answer(title: str, server: Prometheus) -> None:
+    assert set(asked(server, title)) == (set(NODES) if title in AS_A_NUMBER else {SICK})
 
 
-def test_the_late_node_stands_out(stand: Stand) -> None:
-    late, clock, _, wait = (
-        {row["metric"]["node"]: row["value"] for row in stand.query(faster_rules(QUERIES[title]))}
-        for title in QUERIES
-        if title in AS_A_NUMBER
-    )
+def test_the_late_node_stands_out(server: Prometheus) -> None:
+    late, clock, _, wait = (asked(server, title) for title in QUERIES if title in AS_A_NUMBER)
 
     assert late == {"n1": 1, "n2": 1, "n3": pytest.approx(1.2), "n4": 1}
     assert min(clock, key=clock.__getitem__) == SICK

@@ -7,6 +7,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -43,14 +44,26 @@ def fleet(cluster: Cluster, *nodes: str, version: str = "installed") -> Iterator
 def delivered(here: Fleet) -> set[tuple[str, str]]:
     """Alert and node of what the alert manager has not held back."""
     url = f"{here.stand.alert_manager_url}/api/v2/alerts?active=true&silenced=false&inhibited=false"
-    with urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310 (of our own server)
+    with urllib.request.urlopen(url, timeout=600) as answer:  # noqa: S310 (of our own server)
         return {(one["labels"]["alertname"], one["labels"].get("node", "")) for one in json.load(answer)}
+
+
+@pytest.fixture(scope="module")
+def runs(cluster: Cluster) -> Iterator[dict[str, Future[None]]]:
+    """Side by side, as each is little but waiting: by version what an XID comes to, and each fault."""
+    with ThreadPoolExecutor() as pool:
+        found = {version: pool.submit(xid_79, cluster, version) for version in VERSIONS}
+        yield found | {"faults": pool.submit(each_fault, cluster)}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_xid_79_becomes_one_alert_with_its_runbook_and_a_rack_one_message(
-    cluster: Cluster, version: str
+    version: str, runs: dict[str, Future[None]]
 ) -> None:
+    runs[version].result()
+
+
+def xid_79(cluster: Cluster, version: str) -> None:
     with fleet(cluster, "n1", *RACK, version=version) as here:
         stand = here.stand
         assert not stand.firing()
@@ -132,7 +145,11 @@ FAULTS: dict[str, tuple[str, dict[str, float]]] = {
 """Job and series by the alert that they are for; each on a node of its own, which is named as the alert."""
 
 
-def test_each_fault_delivers_its_alert_and_no_other(cluster: Cluster) -> None:
+def test_each_fault_delivers_its_alert_and_no_other(runs: dict[str, Future[None]]) -> None:
+    runs["faults"].result()
+
+
+def each_fault(cluster: Cluster) -> None:
     with fleet(cluster, *FAULTS, "ExporterDown", "NodeDown") as here:
         stand = here.stand
         wanted = {(name, name) for name in (*FAULTS, "ExporterDown", "NodeDown")}

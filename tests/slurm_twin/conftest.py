@@ -43,3 +43,11 @@ def running(twin: Twin) -> Iterator[Twin]:
         except NoTwinError as error:
             pytest.skip(str(error))
         yield twin
+
+
+def considered(twin: Twin, job: int) -> None:
+    """Until the scheduler has looked for nodes for a job: in a later second than that of its submission."""
+    twin.wait(
+        lambda: (found := twin.job(job))["last_sched_evaluation"]["number"] > found["submit_time"]["number"],
+        "the scheduler",
+    )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from kubernetes_support import environment
-from slurm_twin.root import NoTwinError
 from slurm_twin.twin import Twin
 
+from tests.slurm_twin.conftest import Machines, considered
 from ultracluster.model import resolve
 from ultracluster.model.state_documents import teams_document
 from ultracluster.slurm.configuration import slurm_configuration
@@ -41,17 +40,15 @@ def document(teams: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def twin() -> Iterator[Twin]:
+def twin(machines: Machines) -> Iterator[Twin]:
     cluster = resolve(environment({"teams": TEAMS}, base="prod"))
     generated = slurm_configuration(cluster, checks=False)
     given = {name: one.value for name in SETTINGS if (one := generated.get(name))}
-    try:
-        with Twin(nodes=2, accounting=True, conf=given | SHORT) as made:
-            made.put("ctl", "/root/teams.json", document(TEAMS))
-            made.run(PROGRAM)
-            yield made
-    except NoTwinError as error:
-        pytest.skip(str(error))
+    made = machines().fresh(given | SHORT)
+    made.put("ctl", "/root/teams.json", document(TEAMS))
+    made.run(PROGRAM)
+    yield made
+    made.run("sacctmgr -i delete account research,product; sacctmgr -i delete qos low,high", check=False)
 
 
 def states(twin: Twin, job: int) -> list[str]:
@@ -73,14 +70,16 @@ def test_two_teams_come_to_their_shares(twin: Twin) -> None:
         before = levels(twin)
         twin.run("scontrol update PartitionName=gpu State=DOWN")
         jobs = {
-            user: twin.submit("#!/bin/bash\nsleep 2", "--nodes=2", "--exclusive", user=user)
+            user: twin.submit("#!/bin/bash\nsleep 2", "--nodes=4", "--exclusive", user=user)
             for user in ("bob", "alice")
         }
         twin.run("scontrol update PartitionName=gpu State=UP")
         twin.wait(lambda jobs=jobs: any(states(twin, job) == ["COMPLETED"] for job in jobs.values()), "one")
-        (first,) = [user for user, job in jobs.items() if states(twin, job) == ["COMPLETED"]]
+        shown = {user: twin.job(job) for user, job in jobs.items()}
+        begun = [user for user, job in shown.items() if job["job_state"] != ["PENDING"]]
+        first = min(begun, key=lambda user: shown[user]["start_time"]["number"])
         twin.run(f"scancel {' '.join(str(job) for job in jobs.values())}", check=False)
-        twin.wait(lambda: twin.up() == 2, "idle nodes")
+        twin.wait(lambda: twin.up() == 4, "idle nodes")
         assert before[teams[first]][0] == max(before[team][0] for team in teams.values())
 
     after = levels(twin)
@@ -95,17 +94,17 @@ def test_a_job_of_low_priority_gives_way_and_comes_back(twin: Twin) -> None:
         "#!/bin/bash\ntrap 'echo saved >>saved' TERM\ntouch ready\n"
         "sleep 600 &\nuntil wait; [ $? -le 128 ]; do :; done\n"
     )
-    low = twin.submit(script, "--nodes=2", "--exclusive", "--qos=low")
+    low = twin.submit(script, "--nodes=4", "--exclusive", "--qos=low")
     twin.wait(lambda: states(twin, low) == ["RUNNING"], "the low one to run")
     twin.wait(lambda: not twin.run("ls ready", user="alice", check=False).returncode, "its trap")
 
-    normal = twin.submit("#!/bin/bash\nsleep 5", "--nodes=2", "--exclusive", user="bob")
+    normal = twin.submit("#!/bin/bash\nsleep 5", "--nodes=4", "--exclusive", user="bob")
     twin.wait(lambda: states(twin, normal) == ["RUNNING"], "the normal one to run")
     assert states(twin, low) == ["PENDING"]
     assert twin.run("cat saved", user="alice").stdout.startswith("saved\n")
     # among the others nobody loses a job
-    high = twin.submit(SLEEPS, "--nodes=2", "--exclusive", "--qos=high")
-    time.sleep(2)
+    high = twin.submit(SLEEPS, "--nodes=4", "--exclusive", "--qos=high")
+    considered(twin, high)
     assert (states(twin, normal), states(twin, high)) == (["RUNNING"], ["PENDING"])
     twin.run(f"scancel {high}")
 
@@ -113,7 +112,7 @@ def test_a_job_of_low_priority_gives_way_and_comes_back(twin: Twin) -> None:
     assert states(twin, normal) == ["COMPLETED"]
     assert twin.job(low)["restart_cnt"] == 1
     twin.run(f"scancel --signal=KILL --full {low}; scancel {low}", check=False)
-    twin.wait(lambda: twin.up() == 2, "idle nodes")
+    twin.wait(lambda: twin.up() == 4, "idle nodes")
 
 
 def test_who_is_in_no_team_runs_nothing(twin: Twin) -> None:

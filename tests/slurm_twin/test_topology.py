@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from slurm_twin.twin import CONTROLLER, Twin
 
-from tests.slurm_twin.conftest import Machines
+from tests.slurm_twin.conftest import Machines, considered
 from ultracluster.slurm.topology import Place, as_conf, as_yaml, blocks, tree
 
 UPDATE = "/opt/ultracluster/scripts/files/topology_update.py"
@@ -96,16 +96,6 @@ def test_one_switch_is_one_leaf(cluster: Twin) -> None:
     assert cluster.job(waiting)["job_state"] == ["PENDING"]
     cluster.run(f"scancel {holder} {other}")
     cluster.wait(lambda: cluster.job(waiting)["job_state"] == ["COMPLETED"], "a leaf to be free")
-
-
-def considered(cluster: Twin, job: int) -> None:
-    """Until the scheduler has looked for nodes for a job: in a later second than that of its submission."""
-    cluster.wait(
-        lambda: (
-            (found := cluster.job(job))["last_sched_evaluation"]["number"] > found["submit_time"]["number"]
-        ),
-        "the scheduler",
-    )
 
 
 def answers(cluster: Twin, leaves: dict[str, str], instances: dict[str, str]) -> None:

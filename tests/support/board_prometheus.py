@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,10 @@ _SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$")
 
 
 @contextmanager
-def prometheus(folder: Path, programs: Tools) -> Iterator[Prometheus]:
-    """A Prometheus with the hour, on a free port of this machine."""
+def prometheus(folder: Path, programs: Tools, hour: Iterable[str]) -> Iterator[Prometheus]:
+    """A Prometheus with the hour, OpenMetrics text as `lines` gives it, on a free port of this machine."""
     text = folder / "hour.om"
-    text.write_text("".join(lines()))
+    text.write_text("".join(hour))
     blocks = folder / "blocks"
     subprocess.run(
         [programs.promtool, "tsdb", "create-blocks-from", "openmetrics", str(text), str(blocks)],
@@ -73,8 +73,9 @@ def prometheus(folder: Path, programs: Tools) -> Iterator[Prometheus]:
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
             [
-                "prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={blocks}",
-                "--storage.tsdb.retention.time=100y", f"--web.listen-address={address}",
+                programs.prometheus, f"--config.file={folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={blocks}", "--storage.tsdb.retention.time=100y",
+                f"--web.listen-address={address}",
             ],
             stdout=log, stderr=log,
         )  # fmt: skip
@@ -94,7 +95,7 @@ class Prometheus:
         self.url = url
 
     def wait(self, server: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while True:
             try:
                 with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5):  # noqa: S310 # ours
@@ -112,7 +113,7 @@ class Prometheus:
         """
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(arguments, doseq=True)}"
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 # ours
+            with urllib.request.urlopen(url, timeout=300) as answer:  # noqa: S310 # ours
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise ValueError(json.load(error)["error"]) from None

@@ -23,8 +23,8 @@ from metrics_stand.servers import Notification, Shelf, serving
 from metrics_stand.versions import program, tools
 
 T = TypeVar("T")
-PATIENCE = 60
-"""Seconds until something that must come is given up: two workers share a machine with others."""
+PATIENCE = 600
+"""Seconds until something that must come is given up: the machine may have much else to do."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Stand:
     def _ask(self, path: str, **arguments: object) -> dict[str, Any]:
         url = f"{self.url}{path}?{urllib.parse.urlencode(arguments)}"
         try:
-            with urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310 (of our own server)
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 (of our own server)
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise ValueError(error.read().decode()) from None
