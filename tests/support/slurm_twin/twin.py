@@ -37,10 +37,12 @@ PATIENCE = 600
 """Seconds until something that must come is given up: the machine may have much else to do."""
 PLUGSTACK = "optional auto_resume.so\n"
 """That of HyperPod's stand-in."""
-CLEAR = r"""
-pkill -9 -x 'slurmctld|slurmscriptd|slurmd|slurmstepd'; pkill -9 --euid {users}
-while pgrep -x 'slurmctld|slurmscriptd|slurmd|slurmstepd' >/dev/null; do sleep 0.05; done
-rm -rf /var/lib/slurm/slurmctld/* /var/spool/slurmd/* /var/log/slurm/slurm{{ctl,}}d.log
+DAEMONS = "slurm(ctld|d|scriptd|stepd)(-wlm)?"
+"""Names of processes: one that was reconfigured has its file's."""
+CLEAR = f"""
+pkill -9 -x '{DAEMONS}'; pkill -9 --euid {{users}}
+while pgrep -x '{DAEMONS}' >/dev/null; do sleep 0.05; done
+rm -rf /var/lib/slurm/slurmctld/* /var/spool/slurmd/* /var/log/slurm/slurmctld.log /var/log/slurm/slurmd.log
 find /home /shared -mindepth 2 -delete; find /shared -mindepth 1 -delete
 """
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
