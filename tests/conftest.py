@@ -6,6 +6,8 @@ import fcntl
 import json
 import os
 import pickle
+import shutil
+import tempfile
 
 import pytest
 from project import ROOT
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from templates import Synthesised
 
 NO_INPUT = pytest.StashKey[bool]()
+OWN_CACHE = pytest.StashKey[str]()
 LONGEST_FIRST = (
     "test_bats.py",
     "test_debian_packages.py",
@@ -35,11 +38,26 @@ LONGEST_FIRST = (
     "test_environments.py",
     "test_source_builds.py",
     "test_rehearsal.py",
-    "test_configurations.py",
-    "test_core.py",
     "test_init_matrix.py",
 )
 """Files are handed to workers whole: a long one at the end would leave the other workers idle."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Debian roots and programs are kept from run to run; where there is no place, they are this run's."""
+    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        own = tempfile.mkdtemp(prefix="ultracluster-cache-")
+        os.environ["XDG_CACHE_HOME"] = own  # workers have it, too
+        config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+        config.stash[OWN_CACHE] = f"{error}: what others keep there is this run's own; see XDG_CACHE_HOME"
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return config.stash.get(OWN_CACHE, "")
 
 
 @pytest.fixture(autouse=True)
