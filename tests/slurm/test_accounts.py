@@ -60,13 +60,5 @@ def test_without_accounting_it_says_why(tmp_path: Path) -> None:
     assert "accounting does not know the cluster other yet (it knows example)" in line
 
     (tmp_path / "sacctmgr").write_text("#!/bin/sh\necho 'sacctmgr: error: slurmdbd: down' >&2; exit 1\n")
-
-    def said() -> str:
-        done = subprocess.run(
-            ["bash", "-c", script()], env=variables, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stderr) == (1, "")
-        return done.stdout.rstrip("\n")
-
     line = said()
     assert line == "accounting cannot be read: sacctmgr: error: slurmdbd: down"
