@@ -226,7 +226,7 @@ class Typist:
         self.child, self.terminal = laptop.type_into(*words)
         self.seen = ""
 
-    def until(self, pattern: str, seconds: float = 60) -> str:
+    def until(self, pattern: str, seconds: float = 600) -> str:
         """What is seen up to there, which is then seen no more."""
         end = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen)):
@@ -266,7 +266,10 @@ def test_a_shell_in_an_allocation_and_a_port_of_its_own_address(laptop: Laptop, 
         assert (job["job_state"], job["user_name"], job["time_limit"]["number"]) == (["RUNNING"], "alice", 10)
         typist.type("head -c 300000 /dev/urandom >page; sha256sum page\n")
         expected = typist.until(r"[0-9a-f]{64}")[-64:]
-        typist.type("python3 -m http.server --bind 127.0.0.1 8765 >/dev/null 2>&1 & sleep 2; echo se''rves\n")
+        typist.type("python3 -m http.server --bind 127.0.0.1 8765 >/dev/null 2>&1 &\n")
+        typist.type(
+            "until curl --silent --output /dev/null http://127.0.0.1:8765/; do sleep 0.1; done; echo se''rves\n"
+        )
         typist.until("serves")
         url = f"http://127.0.0.1:{port}/page"
         with ThreadPoolExecutor(3) as pool:

@@ -130,7 +130,7 @@ def test_what_he_starts_there_is_of_the_job_and_ends_with_it(twin: Twin, job: in
         )
     left = (
         "setsid sleep 987 </dev/null >/dev/null 2>&1 & "
-        "for i in $(seq 100); do pgrep -fx 'sleep 987' && exit; sleep 0.1; done; exit 1"
+        "for i in $(seq 6000); do pgrep -fx 'sleep 987' && exit; sleep 0.1; done; exit 1"
     )
     assert ssh(twin, CONTROLLER, "n1", "alice", left).returncode == 0
     twin.run(f"scancel {job}")
@@ -171,7 +171,7 @@ def test_a_replaced_node_is_known_by_its_new_key_and_an_impostor_is_not(twin: Tw
     assert ssh(twin, CONTROLLER, "10.77.1.3", "ubuntu").stdout == "n2\n"
     assert twin.on(CONTROLLER, "rm -f /home/.ultracluster/node-keys/n2", "bob", check=False).returncode != 0
     twin.on("n2", "rm /etc/ssh/ssh_host_*; ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key")
-    gone = "for i in $(seq 50); do kill -0 $old 2>/dev/null || break; sleep 0.1; done"
+    gone = "for i in $(seq 6000); do kill -0 $old 2>/dev/null || break; sleep 0.1; done"
     twin.on("n2", f"old=$(pgrep -o -x sshd); kill $old; {gone}; /usr/sbin/sshd")
     refused = ssh(twin, CONTROLLER, "n2", "ubuntu")
     assert refused.returncode == 255 and "Host key verification failed" in refused.stderr

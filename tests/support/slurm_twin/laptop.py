@@ -129,13 +129,13 @@ class Laptop:
         return [sys.executable, "-m", "ultracluster", *words]
 
     def run(
-        self, *words: str, code: int | None = 0, stdin: str = "", seconds: float = 120
+        self, *words: str, code: int | None = 0, stdin: str = "", seconds: float = 600
     ) -> subprocess.CompletedProcess[str]:
         """`ultracluster WORDS`; AssertionError where it ends with another code."""
         return self.shell(self.command(*words), code=code, stdin=stdin, seconds=seconds)
 
     def shell(
-        self, words: Sequence[str], *, code: int | None = 0, stdin: str = "", seconds: float = 120
+        self, words: Sequence[str], *, code: int | None = 0, stdin: str = "", seconds: float = 600
     ) -> subprocess.CompletedProcess[str]:
         """Any command, as above."""
         done = subprocess.run(
@@ -164,7 +164,7 @@ class Laptop:
             os.execve(sys.executable, self.command(*words), self.environment)  # noqa: S606, no shell is wanted
         return child, terminal
 
-    def hears(self, started: subprocess.Popen[str], words: str, seconds: float = 30) -> str:
+    def hears(self, started: subprocess.Popen[str], words: str, seconds: float = 600) -> str:
         """What it says on standard error until that has these words; `interrupt` gives the rest."""
         assert started.stderr
         said, end = "", time.monotonic() + seconds
@@ -175,7 +175,7 @@ class Laptop:
             said += piece
         return said
 
-    def interrupt(self, started: subprocess.Popen[str], seconds: float = 30) -> tuple[str, str]:
+    def interrupt(self, started: subprocess.Popen[str], seconds: float = 600) -> tuple[str, str]:
         """Ctrl-C, and what it had said."""
         started.send_signal(signal.SIGINT)
         return started.communicate(timeout=seconds)
