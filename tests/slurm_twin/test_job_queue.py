@@ -267,9 +267,7 @@ def test_a_shell_in_an_allocation_and_a_port_of_its_own_address(laptop: Laptop, 
         typist.type("head -c 300000 /dev/urandom >page; sha256sum page\n")
         expected = typist.until(r"[0-9a-f]{64}")[-64:]
         typist.type("python3 -m http.server --bind 127.0.0.1 8765 >/dev/null 2>&1 &\n")
-        typist.type(
-            "until curl --silent --output /dev/null http://127.0.0.1:8765/; do sleep 0.1; done; echo se''rves\n"
-        )
+        typist.type("until curl --silent 127.0.0.1:8765 >/dev/null; do sleep 0.1; done; echo se''rves\n")
         typist.until("serves")
         url = f"http://127.0.0.1:{port}/page"
         with ThreadPoolExecutor(3) as pool:
