@@ -6,6 +6,7 @@ NCCL and others write, too. Nothing here raises on any text.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -16,6 +17,7 @@ from typing import Any
 from ultracluster.acceptance.lines import Fragment, Process, fragments, read_lines
 from ultracluster.acceptance.patterns import patterns
 from ultracluster.acceptance.runs import Evidence, Figures, Logs, Rank, Row, Run
+from ultracluster.config.file_text import opened
 
 MARK = "# ultracluster-acceptance "
 """Lines of our own jobs: `key=value` words that say what follows."""
@@ -44,6 +46,8 @@ _ERROR = re.compile(
 )
 
 _LONGEST_ROW = 5 + 2 * 8 + 2  # head, two halves with the times of each iteration, a time stamp
+MOST_LOG_BYTES = 256 << 20
+"""Of one log: a thousand ranks with NCCL_DEBUG=INFO write a tenth of it."""
 _MOST_ERRORS = 20  # kept per run: the first ones tell the cause
 
 
@@ -51,12 +55,13 @@ def read(paths: Iterable[Path]) -> Logs:
     """Read logs, line by line: of one job, or NCCL's own files (`NCCL_DEBUG_FILE`) next to it.
 
     Raises:
-        OSError: a file cannot be read.
+        OSError: a file cannot be read, is none, or has more than `MOST_LOG_BYTES`.
     """
     logs = Logs()
     loose: list[Run] = []
     for path in paths:
-        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        binary = opened(path, MOST_LOG_BYTES)
+        with io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n") as file:
             loose += _read_one(path.name, read_lines(file), logs)
     for run in loose:
         _join(run, logs)

@@ -24,7 +24,7 @@ from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStu
 from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
 from botocore.parsers import ResponseParserError  # pyright: ignore[reportMissingTypeStubs]
 
-from ultracluster.account import under_way
+from ultracluster.account import patience, under_way
 from ultracluster.config import Environment
 from ultracluster.config.plain_text import visible
 
@@ -77,6 +77,7 @@ class Account:
         if not self._session.region_name:
             raise AccountError(explain(known.NoRegionError()))
         under_way.watch(self._session.events)
+        patience.watch(self._session.events)
         self.region = str(self._session.region_name)
         self.profile = str(self._session.profile_name)
         self._clients: dict[tuple[str, str], Any] = {}
@@ -97,12 +98,15 @@ class Account:
         key = (f"{service}, once" if once else service, where)
         with self._lock:
             if key not in self._clients:
+                config = _CONFIG.merge(_ONCE) if once else _CONFIG
                 try:
-                    self._clients[key] = self._session.client(
-                        service, region_name=where, config=_CONFIG.merge(_ONCE) if once else _CONFIG
-                    )
+                    client = self._session.client(service, region_name=where, config=config)
                 except (*AWS_ERRORS, ValueError) as error:
                     raise AccountError(explain(error)) from None
+                self._clients[key] = patience.guard(
+                    client,
+                    lambda: self._session.client(service, region_name=where, config=config.merge(_PATIENT)),
+                )
             return self._clients[key]
 
     def credentials(self) -> Any:
@@ -138,9 +142,10 @@ class Account:
 _CONFIG: Any = Config(
     retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
     connect_timeout=5,
-    read_timeout=60,
+    read_timeout=patience.SILENCE,
     user_agent_extra="ultracluster",
 )
+_PATIENT: Any = Config(read_timeout=patience.LONG_SILENCE)
 _ONCE: Any = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 
@@ -199,7 +204,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, known.ClientError):
         return _refused(error)
     if isinstance(error, ResponseParserError):  # its text is the whole page
-        return "something that is not AWS, or a broken AWS, answered: look at proxies and endpoints"
+        return "something that is not AWS, or a broken AWS, answered: check proxies and endpoints"
     for kind, line in _LINES:
         if isinstance(error, kind):
             return f"{line} ({_one_line(str(error))})" if str(error) else line

@@ -7,11 +7,9 @@ API tells their places: its file on the controller does.
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import re
 import shlex
-import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.account.jobs import shell_of
 from ultracluster.account.nodes.node import Node, chunks
+from ultracluster.config.file_text import MOST_BYTES, gunzipped
 from ultracluster.slurm.topology import Labelled, Place, labelled_nodes, place_of_instance
 
 if TYPE_CHECKING:
@@ -187,8 +186,8 @@ def _hyperpod_file(fleet: Fleet) -> object:
     script = f"echo {_MARK}; gzip -c {RESOURCE_CONFIG} | base64 -w 100"
     text = _on_entrance(fleet, script, controller=True).partition(_MARK)[2]
     try:
-        return json.loads(gzip.decompress(base64.b64decode(text)))
-    except (ValueError, OSError, EOFError, zlib.error):
+        return json.loads(gunzipped(base64.b64decode(text), MOST_BYTES))
+    except (ValueError, OSError):
         raise AccountError(
             f"{RESOURCE_CONFIG} on the controller is not what HyperPod writes: copy it here, and pass it "
             "with --topology"

@@ -8,6 +8,10 @@ from typing import Any, cast
 
 from ultracluster.change.changes import ChangeError
 from ultracluster.change.template import PROTECTED, Template, as_mapping
+from ultracluster.config.file_text import text_of
+
+_MOST_BYTES = 32 << 20
+"""CloudFormation takes 1 MB of a template; a manifest of an assembly is of the same order."""
 
 
 def read_templates(place: Path) -> dict[str, Template]:
@@ -28,7 +32,7 @@ def read_templates(place: Path) -> dict[str, Template]:
         stack = file.name.partition(".")[0]
         more = {PROTECTED: protected[stack]} if stack in protected else {}
         try:
-            found[stack] = {**parse_template(file.read_text(encoding="utf-8")), **more}
+            found[stack] = {**parse_template(text_of(file, _MOST_BYTES)), **more}
         except OSError as error:
             raise ChangeError(f"{file}: {error.strerror}") from None
         except ValueError as error:
@@ -39,7 +43,7 @@ def read_templates(place: Path) -> dict[str, Template]:
 def _protected(manifest: Path) -> dict[str, bool]:
     """By stack: whether the CDK protects it from deletion, as the manifest of a cloud assembly says."""
     try:
-        artifacts = as_mapping(as_mapping(json.loads(manifest.read_text(encoding="utf-8"))).get("artifacts"))
+        artifacts = as_mapping(as_mapping(json.loads(text_of(manifest, _MOST_BYTES))).get("artifacts"))
     except (OSError, ValueError):
         return {}
     stacks = {

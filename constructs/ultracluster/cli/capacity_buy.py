@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +25,7 @@ from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import LateBar
 from ultracluster.cli.terminal import hand_over
 from ultracluster.config import InvalidEnvironmentError
+from ultracluster.config.file_write import write
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -327,15 +327,9 @@ def _check_file(loaded: Loaded, group: str, bought: Bought) -> None:
 def _write(config: Environment, group: str, bought: Bought) -> Path:
     """After money was spent: whatever happens, the id is said."""
     file = config.file.resolve()  # a link stays one
-    part = file.with_name(f".{file.name}.part")
     try:
-        text = _written(config, group, bought)
-        part.write_text(text, encoding="utf-8")
-        part.chmod(file.stat().st_mode & 0o7777)
-        part.replace(file)
+        write(file, _written(config, group, bought))
     except Exception as error:  # nothing may hide what was bought
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
         refuse(
             f"{one_line(bought.id)} IS BOUGHT, but {config.file} cannot be written ({one_line(str(error))}): "
             f"name it in node_groups.{group}.capacity",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ultracluster.cli.draft_words import commands_for, schema_line
+from ultracluster.cli.file_output import write_new
 from ultracluster.cli.report import refuse
 from ultracluster.config.plain_text import one_line
 
@@ -33,17 +34,7 @@ def write_draft(
     row = _chosen(rows, offer)
     found, wishes = _judged(row, file, orchestrator)
     text = schema_line(file) + found.text
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        refuse(f"{file.parent} cannot be made: {error.strerror}")
-    try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(text)
-    except FileExistsError:
-        refuse(f"{file} exists: name another file{'' if file.is_dir() else ', or delete it'}")
-    except OSError as error:
-        refuse(f"{file} cannot be written: {error.strerror}")
+    write_new(file, text, exists=f"name another file{'' if file.is_dir() else ', or delete it'}")
     place = shlex.quote(str(file))
     typer.echo(f"{file} is written, for {one_line(row.id)} and {wishes.orchestrator}. Next:", err=True)
     if not row.own:

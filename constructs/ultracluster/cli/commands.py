@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from ultracluster.cli import progress, terminal
 from ultracluster.cli.habits import HABITS
 from ultracluster.cli.json_output import forget_json, write_error
-from ultracluster.cli.output import seen_output
+from ultracluster.cli.output import discard, seen_output
 from ultracluster.config.plain_text import one_line
 
 BEGIN, CHECK, DEPLOY, RUN, SOFTWARE = (
@@ -122,6 +122,7 @@ class Commands(TyperGroup):
 
         try:
             yield
+            sys.stdout.flush()
         except typer.TyperException as error:
             if usage_errors.is_help(error):
                 raise
@@ -145,10 +146,26 @@ class Commands(TyperGroup):
                 2,
             )
         except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
+            self._refuse_system(error)
+        except Exception as error:
+            if not type(error).__module__.startswith("botocore."):  # the SDK is imported by few commands
                 raise
+            from ultracluster.account.aws import explain
+
+            self._refuse(explain(error), 2)
+
+    def _refuse_system(self, error: OSError) -> NoReturn:
+        """For what the system refused, and no command expected."""
+        if error.errno == errno.ENAMETOOLONG:
             name = Path(str(error.filename)).name[:60]
             self._refuse(one_line(f"{name}...: no file can have a name of this length"), 2)
+        if error.errno in _OUTPUT_FAILS and error.filename is None:
+            discard(sys.stdout)
+            typer.echo(f"standard output cannot be written: {error.strerror}", err=True)
+            raise SystemExit(2) from None
+        if isinstance(error, FileNotFoundError) and error.filename is None:
+            self._refuse("the folder that you are in no longer exists: change to another one", 2)
+        raise error
 
     def _refuse(self, text: str, code: int) -> NoReturn:
         sys.stdout.flush()
@@ -204,6 +221,9 @@ def _loaded(cmd_name: str, place: str) -> Any:
     command = typer.main.get_command(found)
     command.name = cmd_name
     return with_habits(command, cmd_name)
+
+
+_OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 class Group(TyperGroup):

@@ -14,7 +14,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse_file,
 )
-from ultracluster.cli.html_file import check_html, write_html
+from ultracluster.cli.file_output import check_html, write_html
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
 from ultracluster.cli.report import refuse

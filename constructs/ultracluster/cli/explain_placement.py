@@ -20,6 +20,7 @@ from ultracluster.cli.json_output import write_json
 from ultracluster.cli.node_actions import fleet_of
 from ultracluster.cli.progress import working
 from ultracluster.cli.report import text_table
+from ultracluster.config.file_text import text_of
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -144,8 +145,10 @@ def _asked(script: str, fleet: _Once, *, here: bool) -> dict[str, str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return text_of(path)
+    except OSError as error:
+        raise ValueError(f"it cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise ValueError(f"it cannot be read: {error}") from None
 
 

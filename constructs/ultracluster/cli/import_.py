@@ -12,6 +12,7 @@ import typer
 
 from ultracluster.cli.draft_words import schema_line
 from ultracluster.cli.environments import JsonOption, ProfileOption, refuse
+from ultracluster.cli.file_output import write_new
 from ultracluster.cli.json_output import finding_row, write_json
 from ultracluster.cli.terminal import remark, width
 from ultracluster.config.plain_text import one_line
@@ -112,7 +113,7 @@ def import_environment(
         _check_zone(zone_id, found)
     text = schema_line(to) + found.text
     if to is not None:
-        _write(text, to, force)
+        write_new(to, text, force=force)
     if as_json:
         write_json("import", _document(found, [cluster] if cluster else list(map(str, given)), to, text))
         return
@@ -209,14 +210,3 @@ def _document(found: Imported, sources: list[str], to: Path | None, text: str) -
         ],
         "findings": [finding_row(one) for one in found.findings],
     }
-
-
-def _write(text: str, to: Path, force: bool) -> None:
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with to.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        refuse(f"{to} exists: pass --force to replace it")
-    except OSError as error:
-        refuse(f"{to} cannot be written: {error.strerror}")

@@ -24,6 +24,7 @@ from ultracluster.cli.draft_options import (
 )
 from ultracluster.cli.draft_words import commands_for, refusal, schema_line
 from ultracluster.cli.environments import refuse
+from ultracluster.cli.file_output import write_new
 from ultracluster.cli.questions import can_ask
 from ultracluster.cli.terminal import remark
 
@@ -83,19 +84,7 @@ def init(
     if output is None:
         sys.stdout.write(text)
     else:
-        _write(text, output, force)
+        write_new(output, text, force=force)
         remark(f"{output} is written")
     if found.findings:
         typer.echo(render(found.findings), err=True)
-
-
-def _write(text: str, output: Path, force: bool) -> None:
-    """Never over a file that came up while questions were asked."""
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with output.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        refuse(f"{output} exists: pass --force to replace it")
-    except OSError as error:
-        refuse(f"{output} cannot be written: {error.strerror}")

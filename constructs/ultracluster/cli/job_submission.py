@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import secrets
 import sys
@@ -14,6 +15,7 @@ import typer
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
+from ultracluster.config.file_text import bytes_of
 from ultracluster.config.plain_text import one_line, visible
 
 if TYPE_CHECKING:
@@ -48,23 +50,22 @@ def read_job(file: str) -> tuple[str, str]:
 
     place = "standard input" if file == "-" else file
     try:
-        data = sys.stdin.buffer.read(TEXT_LIMIT + 1) if file == "-" else _bytes(Path(file), TEXT_LIMIT)
+        if file == "-":
+            data = sys.stdin.buffer.read(TEXT_LIMIT + 1)
+            if len(data) > TEXT_LIMIT:
+                raise OSError(errno.EFBIG, "")
+        else:
+            data = bytes_of(Path(file), TEXT_LIMIT)
         text = data.decode()
     except OSError as error:
-        refuse(f"{place}: {error.strerror}")
+        too_large = f"is larger than {TEXT_LIMIT // 1024} KiB, which no job's text is"
+        refuse(f"{place}: {too_large if error.errno == errno.EFBIG else error.strerror}")
     except UnicodeDecodeError:
         refuse(f"{place}: is not text (UTF-8)")
-    if len(data) > TEXT_LIMIT:
-        refuse(f"{place}: is larger than {TEXT_LIMIT // 1024} KiB, which no job's text is")
     if not text.strip():
         refuse(f"{place}: is empty")
     named = _JOB_NAME.search(text)
     return text, named[1] if named else ("job" if file == "-" else Path(file).stem)
-
-
-def _bytes(path: Path, most: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(most + 1)
 
 
 def check_text(cluster: Cluster, file: str, text: str) -> None:
@@ -99,14 +100,13 @@ def travelling(path: Path | None, arguments: list[str]) -> Program | None:
                 "because shells read it on its way; put others into the program, or into a file"
             )
     try:
-        content = _bytes(path, PROGRAM_LIMIT)
+        content = bytes_of(path, PROGRAM_LIMIT)
     except OSError as error:
-        refuse(f"--program {path}: {error.strerror}")
-    if len(content) > PROGRAM_LIMIT:
-        refuse(
-            f"--program {path}: is larger than {PROGRAM_LIMIT // 1024} KiB; put it on the shared file "
-            "system, and name it with --script"
+        too_large = (
+            f"is larger than {PROGRAM_LIMIT // 1024} KiB; put it on the shared file system, and name it with "
+            "--script"
         )
+        refuse(f"--program {path}: {too_large if error.errno == errno.EFBIG else error.strerror}")
     return Program(path.name, content, tuple(arguments))
 
 

@@ -18,6 +18,7 @@ from ultracluster.cli.environments import (
     refuse,
     refuse_file,
 )
+from ultracluster.cli.file_output import write_new
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.terminal import remark, width
 from ultracluster.config import InvalidEnvironmentError
@@ -110,12 +111,5 @@ def _write(found: Move, file: Path) -> None:
     """Only what could be deployed, and never over a file."""
     if found.wrong:
         refuse_file(found.wrong)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as out:
-            out.write(found.text)
-    except FileExistsError:
-        refuse(f"{file} exists: name another file{'' if file.is_dir() else ', or delete it'}")
-    except OSError as error:
-        refuse(f"{file} cannot be written: {error.strerror}")
+    write_new(file, found.text, exists=f"name another file{'' if file.is_dir() else ', or delete it'}")
     remark(f"{file} is written")

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +21,10 @@ from ultracluster.config.plain_text import visible
 
 _COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\[)", re.MULTILINE)
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
+
+
+CLOSED_PIPE = 141
+"""Exit code where the reader of standard output has gone: that of a process which SIGPIPE ended."""
 
 
 class Drawn(str):
@@ -39,8 +43,22 @@ class SeenStream:
         """Write, and say how many characters of `text` that were: all."""
         if self.stream.isatty():
             LINE.clear()
-        self.stream.write(text if isinstance(text, Drawn) else seen(text))
+        with self._reader():
+            self.stream.write(text if isinstance(text, Drawn) else seen(text))
         return len(text)
+
+    def flush(self) -> None:
+        with self._reader():
+            self.stream.flush()
+
+    @contextmanager
+    def _reader(self) -> Generator[None]:
+        """End the command where nobody reads any more; rich and typer would each end it with another code."""
+        try:
+            yield
+        except BrokenPipeError:
+            discard(self.stream)
+            raise SystemExit(CLOSED_PIPE) from None
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -48,6 +66,14 @@ class SeenStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+def discard(stream: Any) -> None:
+    """Send what is still buffered to nowhere: the interpreter would fail on it again when it ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def seen(text: str) -> str:

@@ -15,7 +15,7 @@ from ultracluster.cli.environments import (
     refuse,
     refuse_file,
 )
-from ultracluster.cli.html_file import check_html, write_html
+from ultracluster.cli.file_output import check_html, write_html
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
 from ultracluster.cli.terminal import coloured, remark

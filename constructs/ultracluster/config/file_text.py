@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import zlib
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 MOST_BYTES = 4 << 20
 """Of a file that people or this package write; the greatest lock file has 42 kB."""
@@ -25,26 +26,32 @@ def bytes_of(path: Path, most: int = MOST_BYTES) -> bytes:
     Raises:
         OSError: it does not exist, is no regular file, or has more than `most` bytes; `strerror` says why.
     """
+    with opened(path, most) as file:
+        content = file.read(most + 1)  # it may have grown
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+    return content
+
+
+def opened(path: Path, most: int) -> BinaryIO:
+    """A regular file, opened for reading.
+
+    Raises:
+        OSError: as `bytes_of`.
+    """
     try:
-        handle = os.open(path, _OPEN)
+        file = os.fdopen(os.open(path, _OPEN), "rb")
     except ValueError:  # a NUL in the name
         raise OSError(errno.EINVAL, "its name holds a NUL character") from None
-    try:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, "it is a directory")
-        if not stat.S_ISREG(mode):
-            raise OSError(
-                errno.EINVAL, f"it is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a file"
-            )
-        content = bytearray()
-        while part := os.read(handle, most + 1 - len(content)):
-            content += part
-            if len(content) > most:
-                raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
-    finally:
-        os.close(handle)
-    return bytes(content)
+    found = os.fstat(file.fileno())
+    if stat.S_ISREG(found.st_mode) and found.st_size <= most:
+        return file
+    file.close()
+    if stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+    raise OSError(
+        errno.EINVAL, f"it is {_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')}, not a file"
+    )
 
 
 def text_of(path: Path, most: int = MOST_BYTES) -> str:
@@ -55,6 +62,24 @@ def text_of(path: Path, most: int = MOST_BYTES) -> str:
         UnicodeDecodeError: it is not UTF-8.
     """
     return bytes_of(path, most).decode("utf-8-sig")
+
+
+def gunzipped(data: bytes, most: int) -> bytes:
+    """What a gzip stream holds, bounded: a megabyte can become a gigabyte.
+
+    Raises:
+        OSError: it is no such stream, is cut, or holds more than `most` bytes.
+    """
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        content = stream.decompress(data, most + 1)
+    except zlib.error:
+        raise OSError(errno.EINVAL, "it is not gzip") from None
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it holds more than {most:,} bytes")
+    if not stream.eof:
+        raise OSError(errno.EINVAL, "it is cut")
+    return content
 
 
 def kind_of(path: Path) -> Literal["file", "folder", "else", "none"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from ultracluster.config.file_write import write
 from ultracluster.plan.environment_plan import GroupPlan, Plan
 from ultracluster.plan.picture_canvas import DIM, Box, Canvas, card_height, shorten, text_width, wrap
 from ultracluster.plan.picture_icons import PictureError, icon
@@ -38,12 +39,9 @@ def save_picture(plan: Plan, file: Path) -> None:
     """
     svg = draw(plan)[0]
     data = png(svg) if file.suffix.lower() == ".png" else svg.encode()
-    part = file.with_name(f".{file.name}.part")
     try:
-        part.write_bytes(data)
-        part.replace(file)
+        write(file, data)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise PictureError(f"it cannot be written: {error.strerror}") from None
 
 

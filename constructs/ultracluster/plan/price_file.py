@@ -6,7 +6,6 @@ import csv
 import datetime as dt
 import io
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from ultracluster.catalog.prices import UNITS, Figure, price_kinds
 from ultracluster.config import Environment
 from ultracluster.config.file_text import text_of
+from ultracluster.config.file_write import write
 
 NAME = "prices.csv"
 """Its name, in the folder of the environment file, unless that names another."""
@@ -81,12 +81,7 @@ def write_prices(path: Path, figures: Iterable[Figure]) -> None:
         writer.writerow(
             (figure.key, figure.region, f"{figure.usd:.12g}", figure.unit, figure.date or "", figure.source)
         )
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(out.getvalue(), encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write(path, out.getvalue())
 
 
 def _add(found: PriceFile, row: list[str], line: int, today: dt.date) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distribution, version
 from pathlib import Path
@@ -33,6 +36,8 @@ _PROGRAMS = frozenset({"ci/report"})
 _PINNED = ("aws-cdk-lib", "aws-cdk.lambda-layer-kubectl-v35", "cdk-nag", "constructs")
 """What decides the templates beside ourselves."""
 _WHEELS = "wheels"
+_UNFINISHED = ".unfinished-"
+"""Prefix of the folder in which a new repository is written before it appears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +75,16 @@ def check_free(folder: Path) -> None:
     """
     if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
         raise ProjectError(f"{folder} is a file: name a folder that does not exist, or is empty")
-    if folder.is_dir() and (there := sorted(one.name for one in folder.iterdir() if one.name != ".git")):
+    if folder.is_dir() and (there := sorted(one.name for one in folder.iterdir() if _counts(one.name))):
         more = ", ..." if len(there) > 3 else ""
         raise ProjectError(
             f"{folder} is not empty ({', '.join(there[:3])}{more}): name a folder that does not exist, or is "
             "empty. Nothing was written."
         )
+
+
+def _counts(name: str) -> bool:
+    return name != ".git" and not name.startswith(_UNFINISHED)
 
 
 def texts(name: str, region: str, environments: dict[str, str], source: Source) -> dict[str, str]:
@@ -111,16 +120,30 @@ def write(folder: Path, files: dict[str, str], wheel: Path | None = None) -> Non
         ProjectError: there is something, or it cannot be written.
     """
     check_free(folder)
+    existed = folder.exists()
     try:
-        for name, text in files.items():
-            file = folder / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("x", encoding="utf-8", newline="\n") as opened:
-                opened.write(text)
-            if name in _PROGRAMS:
-                file.chmod(0o755)
-        if wheel:
-            (folder / _WHEELS).mkdir()
-            shutil.copy(wheel, folder / _WHEELS)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=_UNFINISHED) as whole:
+            _write_all(Path(whole), files, wheel)
+            for entry in Path(whole).iterdir():
+                entry.rename(folder / entry.name)
     except OSError as error:
+        if not existed:
+            with suppress(OSError):
+                folder.rmdir()
         raise ProjectError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
+
+
+def _write_all(folder: Path, files: dict[str, str], wheel: Path | None) -> None:
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        if name in _PROGRAMS:
+            file.chmod(0o755)
+    if wheel:
+        (folder / _WHEELS).mkdir()
+        shutil.copy(wheel, folder / _WHEELS)

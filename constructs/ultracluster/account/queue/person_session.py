@@ -14,7 +14,6 @@ says what it is, and the packed script.
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import gzip
 import hashlib
@@ -31,6 +30,7 @@ from dataclasses import dataclass
 
 from ultracluster.account.aws import AccountError
 from ultracluster.account.wait.shell import SLURM_FOLDERS
+from ultracluster.config.file_text import gunzipped
 from ultracluster.config.plain_text import one_line
 
 PROGRAMS = ("aws", "session-manager-plugin")
@@ -42,6 +42,8 @@ LINE = 900
 """Characters of a typed line."""
 ATTEMPTS = 3
 """Of what may be asked again."""
+_MOST_ANSWER = 64 << 20
+"""Bytes of one answer of a node, unpacked: a node may send anything."""
 LOOP = r"""
 stty -echo -onlcr -ixon 2>/dev/null; mesg n 2>/dev/null; trap "" INT QUIT TSTP;
 PATH=$PATH:/usr/sbin:/sbin; for f in @folders@; do PATH=$PATH:$f; done; export PATH;
@@ -278,9 +280,9 @@ class PersonSession:
         errors, _, rest = rest.partition(f"{mark}end-")
         status = rest.split("\n", 1)[0]
         try:
-            data = gzip.decompress(_decode(out))
+            data = gunzipped(_decode(out), _MOST_ANSWER)
             return Said(data, _decode(errors).decode(errors="replace"), int(status))
-        except (OSError, EOFError, ValueError, binascii.Error):
+        except (OSError, ValueError):
             raise SessionEndedError("the answer was mixed with something else on its way") from None
 
     def _until(self, text: str, seconds: float, other: str = "\0") -> str:

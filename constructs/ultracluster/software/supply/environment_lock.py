@@ -15,6 +15,7 @@ from typing import Any
 
 from ultracluster.account.aws import Account
 from ultracluster.config import Environment
+from ultracluster.config.file_write import write
 from ultracluster.software import (
     Artifact,
     Component,
@@ -28,7 +29,6 @@ from ultracluster.software.environment_lock import UNVERSIONED, lock_file_of
 from ultracluster.software.first_boot import GroupBoot, group_boot, node_of
 from ultracluster.software.supply.boot_images import resolved_images
 from ultracluster.software.supply.locking import EXPECTED, Locked, Options, differs, fingerprint, measured
-from ultracluster.software.supply.release_lock import replaced
 
 _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m` name them
 
@@ -107,7 +107,7 @@ def lock_environment(
         EnvironmentLock.model_validate(lock)
         text = json.dumps(lock, indent=2, ensure_ascii=False) + "\n"
         if not target.exists() or target.read_text(encoding="utf-8") != text:
-            replaced(target, text)
+            write(target, text)
     return results
 
 

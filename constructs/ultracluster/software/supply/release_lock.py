@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ultracluster.config.file_write import write
 from ultracluster.software import Artifact, read_lock
 from ultracluster.software.lock_text import written
 from ultracluster.software.supply.locking import EXPECTED, Locked, Options, differs, fingerprint, measured
@@ -42,7 +40,7 @@ def lock_release(file: Path, options: Options, components: Sequence[str] = ()) -
             if repository.get("key_url") and (options.again or not repository.get("key_fingerprint")):
                 results.append(_key(component, repository, options, keys))
     if written(data) != before:
-        replaced(file, written(data))
+        write(file, written(data))
         read_lock(file)
     return list({one.name: one for one in reversed(results)}.values())[::-1]  # one key serves several
 
@@ -61,7 +59,7 @@ def record_package_sets(file: Path, sets: dict[str, str]) -> None:
     after = dict(sorted({**before, **sets}.items()))
     if after != before:
         data["package_sets"] = after
-        replaced(file, written(data))
+        write(file, written(data))
 
 
 def _artifact(component: str, row: dict[str, Any], options: Options) -> Locked:
@@ -128,25 +126,3 @@ def _in_order(row: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
                 result[candidate] = new.pop(candidate)
         result[key] = change.get(key, value)
     return {**result, **new}
-
-
-def replaced(file: Path, text: str) -> None:
-    """Write a file in one step: the old one or the new one is there, never half of one.
-
-    Raises:
-        OSError: it cannot be written, or somebody made it read-only; the old one is then as it was.
-    """
-    if file.exists() and not file.stat().st_mode & 0o222:
-        raise PermissionError(errno.EACCES, "it is read-only")  # a rename would not ask
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(file.stat().st_mode & 0o777 if file.exists() else 0o644)
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
