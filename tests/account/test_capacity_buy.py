@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -48,6 +49,8 @@ class Shop:
         self.bought: list[dict[str, Any]] = []
         self.offers: list[tuple[str, str, str]] = [("cb-1", "us-east-2b", "100000")]
         self.held: list[str] = []
+        self.sold: list[dict[str, Any]] = []
+        self.plans: list[dict[str, Any]] = []
         self.fails: Exception | None = None
         self.changes: dict[str, Any] = {}
         self.sells: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -56,6 +59,7 @@ class Shop:
         answer(ec2, "DescribeCapacityReservations", self._reservations)
         answer(sagemaker, "SearchTrainingPlanOfferings", self._plans)
         answer(sagemaker, "DescribeTrainingPlan", self._plan)
+        answer(sagemaker, "ListTrainingPlans", lambda _: {"TrainingPlanSummaries": self.plans})
         answer(self.account.client("ec2", once=True), "PurchaseCapacityBlock", self._buy_block)
         answer(self.account.client("sagemaker", once=True), "CreateTrainingPlan", self._buy_plan)
 
@@ -100,6 +104,8 @@ class Shop:
         return {"TrainingPlanOfferings": rows}
 
     def _reservations(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if "Filters" in asked:
+            return {"CapacityReservations": self.sold}
         names = asked["CapacityReservationIds"]
         row = {"InstanceType": "p6-b200.48xlarge", "TotalInstanceCount": 4, "State": "active"}
         return {
@@ -405,3 +411,165 @@ def test_a_purchase_that_the_rules_would_refuse_is_none(shop: Shop, tmp_path: Pa
     ended = run(cluster, "--group", "reserved", "--yes", "--max-usd", "100000")
     assert ended.exit_code == 2 and "PCL015" in ended.output and "nothing was bought" in ended.output
     assert shop.bought == [] and cluster.read_text() == before
+
+
+def _block(created: datetime | None = None, **more: Any) -> dict[str, Any]:
+    return {
+        "CapacityReservationId": BOUGHT,
+        "ReservationType": "capacity-block",
+        "InstanceType": "p6-b200.48xlarge",
+        "AvailabilityZoneId": "use2-az2",
+        "TotalInstanceCount": 4,
+        "State": "payment-pending",
+        "StartDate": NEXT,
+        "CreateDate": created or datetime.now(UTC),
+        **more,
+    }
+
+
+def _lost(shop: Shop) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """AWS sells, and the answer is lost."""
+
+    def sells(_: dict[str, Any]) -> dict[str, Any]:
+        shop.sold.append(_block())
+        raise ReadTimeoutError(endpoint_url="https://ec2")
+
+    return sells
+
+
+BUY = ("--yes", "--max-usd", "100000")
+
+
+def test_a_lost_answer_never_buys_twice(shop: Shop, file: Path) -> None:
+    shop.sells = _lost(shop)
+    before = file.read_text()
+    lost = run(file, *BUY)
+    assert lost.exit_code == 3 and f"ultracluster capacity buy {file} --settle" in lost.output
+    again = run(file, *BUY, "--again")
+    assert (
+        again.exit_code == 2 and f"(process {os.getpid()} on " in again.output and "--settle" in again.output
+    )
+    assert len(shop.bought) == 1 and file.read_text() == before
+
+    settled = run(file, "--settle")
+    assert settled.exit_code == 0, settled.output
+    assert load(file).environment.node_groups["train"].capacity.id == BOUGHT  # type: ignore[union-attr]
+    [entry] = map(json.loads, (file.parent / "pcs-p6-b200.ledger.jsonl").read_text().splitlines())
+    assert (entry["id"], entry["usd"], entry["subject"]) == (BOUGHT, 100000, "cb-1")
+    none = run(file, "--settle")
+    assert none.exit_code == 2 and "there is no purchase to settle" in none.output and len(shop.bought) == 1
+
+
+def test_a_lost_answer_on_another_machine_is_seen_in_the_account(shop: Shop, file: Path) -> None:
+    """A job in CI has neither intent nor ledger, and a checkout as young as itself."""
+    shop.sold = [_block(datetime.now(UTC) - timedelta(hours=3))]
+    ended = run(file, *BUY)
+    assert ended.exit_code == 2 and f"the account bought {BOUGHT}" in ended.output and shop.bought == []
+    shop.sold = [_block(datetime.now(UTC) - timedelta(days=30)), _block(StartDate=NEXT + timedelta(days=1))]
+    shop.sold += [_block(AvailabilityZoneId="use2-az1")]
+    assert run(file, *BUY).exit_code == 0
+
+
+def test_a_plan_of_the_same_start_is_seen_in_the_account(shop: Shop, tmp_path: Path) -> None:
+    prod = Path(shutil.copy(ROOT / "environments" / "prod.yaml", tmp_path / "prod.yaml"))
+    part = {
+        "ReservedCapacityArn": ARN.replace("training-plan", "reserved-capacity"),
+        "InstanceType": "ml.p5en.48xlarge", "AvailabilityZoneId": "use2-az2", "TotalInstanceCount": 16,
+        "Status": "Pending",
+    }  # fmt: skip
+    row = {"TrainingPlanArn": ARN, "TrainingPlanName": "prod-train-20270110", "Status": "Pending"}
+    shop.plans = [{**row, "ReservedCapacitySummaries": [part]}]
+    ended = run(prod, *BUY)
+    assert ended.exit_code == 2 and f"the account bought {ARN}" in ended.output and shop.bought == []
+    assert run(prod, *BUY, "--again").exit_code == 0
+
+
+def test_nothing_is_settled_before_the_account_can_show_it(
+    shop: Shop, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.fails = ReadTimeoutError(endpoint_url="https://ec2")
+    assert run(file, *BUY).exit_code == 3
+    early = run(file, "--settle")
+    assert early.exit_code == 3 and "does not show it yet" in early.output
+    monkeypatch.setattr("ultracluster.cli.capacity_settle.VISIBLE", timedelta(0))
+    late = run(file, "--settle")
+    assert late.exit_code == 1 and "nothing was bought" in late.output
+    shop.fails = None
+    assert run(file, *BUY).exit_code == 0 and len(shop.bought) == 2
+
+
+def test_the_limit_holds_for_all_purchases_of_the_ledger(shop: Shop, file: Path) -> None:
+    assert run(file, *BUY).exit_code == 0
+    second = run(file, *BUY, "--again")
+    assert second.exit_code == 2 and "together more than --max-usd 100,000.00" in second.output
+    assert run(file, "--yes", "--max-usd", "200000", "--again").exit_code == 0 and len(shop.bought) == 2
+    assert run(file, "--yes", "--max-usd", "299999", "--again").exit_code == 2 and len(shop.bought) == 2
+
+
+def test_two_at_once_buy_once(shop: Shop, file: Path) -> None:
+    seen: list[Result] = []
+
+    def sells(_: dict[str, Any]) -> dict[str, Any]:
+        seen.append(run(file, *BUY, "--again"))
+        return {"CapacityReservations": [{"CapacityReservationId": BOUGHT}]}
+
+    shop.sells = sells
+    assert run(file, *BUY).exit_code == 0 and len(shop.bought) == 1
+    assert seen[0].exit_code == 2 and f"`capacity buy` (process {os.getpid()}" in seen[0].output
+
+
+@pytest.mark.parametrize("point", ["before the call", "during the call"])
+def test_a_process_that_is_killed_leaves_its_intent(
+    shop: Shop, file: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    class Killed(BaseException):
+        """As by kill -9: nothing of ours runs after it."""
+
+    def killed(*_: Any, **__: Any) -> Any:
+        raise Killed
+
+    target = "ultracluster.account.capacity_buy.buy"
+    if point == "before the call":
+        monkeypatch.setattr(target, killed)
+    else:
+        monkeypatch.setattr(shop.account.client("ec2", once=True), "purchase_capacity_block", killed)
+    with pytest.raises(Killed):
+        run(file, *BUY)
+    monkeypatch.undo()
+    monkeypatch.setattr(aws, "Account", lambda region=None, profile=None: shop.account)
+    ended = run(file, *BUY)
+    assert ended.exit_code == 2 and "ended without an answer" in ended.output and shop.bought == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        (
+            ".pcs-p6-b200.intent",
+            '{"intent": {"action": "capa',
+            "may record an action whose answer never came",
+        ),
+        (
+            "pcs-p6-b200.ledger.jsonl",
+            '{"usd": 1}\n{"us',
+            "pcs-p6-b200.ledger.jsonl:2: not a line of the ledger",
+        ),
+    ],
+)
+def test_a_torn_record_stops_it(shop: Shop, file: Path, name: str, content: str, says: str) -> None:
+    (file.parent / name).write_text(content)
+    ended = run(file, *BUY)
+    assert ended.exit_code == 2 and says in ended.output and shop.bought == []
+
+
+def test_an_id_that_was_not_read_is_not_overwritten(shop: Shop, file: Path) -> None:
+    other = "cr-0aaaaaaaaaaaaaaaa"
+
+    def sells(_: dict[str, Any]) -> dict[str, Any]:
+        file.write_text(file.read_text().replace("cr-0123456789abcdef0", other))
+        return {"CapacityReservations": [{"CapacityReservationId": BOUGHT}]}
+
+    shop.sells = sells
+    ended = run(file, *BUY)
+    assert ended.exit_code == 1 and f"{BOUGHT} IS BOUGHT" in ended.output and other in file.read_text()
+    assert BOUGHT in (file.parent / "pcs-p6-b200.ledger.jsonl").read_text()

@@ -6,12 +6,14 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ultracluster.cli.capacity_everywhere import wish_lines
+from ultracluster.cli.capacity_settle import settled
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
@@ -22,7 +24,7 @@ from ultracluster.cli.environments import (
     refuse_file,
 )
 from ultracluster.cli.json_output import write_json
-from ultracluster.cli.progress import LateBar
+from ultracluster.cli.progress import LateBar, working
 from ultracluster.cli.terminal import hand_over
 from ultracluster.config import InvalidEnvironmentError
 from ultracluster.config.file_write import write
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from ultracluster.config.loader import Loaded
     from ultracluster.config.remedy import Option, YamlPath
     from ultracluster.plan.moving import Bought
+    from ultracluster.project.ledger import Intent, Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,9 @@ class Limits:
 
     yes: bool
     max_usd: float | None
+    """Most that the environment's ledger may come to, with this purchase."""
+    again: bool = False
+    """Buy although the account has such capacity."""
 
 
 def buy(
@@ -65,27 +71,38 @@ def buy(
     ] = None,
     max_usd: Annotated[
         float | None,
-        typer.Option("--max-usd", min=0, help="Buy nothing that costs more, in all.", show_default=False),
+        typer.Option(
+            "--max-usd",
+            min=0,
+            help="Limit of all purchases in the environment's ledger, with this one.",
+            show_default=False,
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; only with --max-usd.")] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Buy, too, where the group's capacity is the account's already.")
+    ] = False,
+    settle: Annotated[
+        bool,
+        typer.Option("--settle", help="Find out what became of a purchase whose answer never came."),
     ] = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Buy a training plan or Capacity Block for a group, and write its id into the environment file.
 
-    The offer is searched for anew, shown with its sum, and bought once: the fee is paid upfront and not given
-    back. Exit code 0 = bought and written, 1 = nothing was bought because it is not offered (any more) or AWS
-    refused, or the file could not be written after it was bought; 2 = refused: bad input, a guard, not
-    confirmed; 3 = no answer came: it may have been bought.
-    """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.capacity_buy import MaybeBoughtError, NotBoughtError
-    from ultracluster.account.capacity_buy import buy as purchase
+    The offer is searched for again, shown with its price, and bought once: the fee is paid upfront and not
+    refunded. The intent is recorded beside the environment file before AWS is asked, and the purchase in its
+    ledger (`prod.ledger.jsonl`) after it. While the answer of a purchase is missing, no other is made.
 
-    limits = Limits(yes=yes, max_usd=max_usd)
+    Exit code 0 = bought and written, 1 = nothing was bought because it is not offered (any more) or AWS
+    refused, or the file could not be written after it was bought; 2 = refused: bad input, a guard, not
+    confirmed; 3 = no answer came: it may have been bought, and --settle finds out.
+    """
+    from ultracluster.project.ledger import exclusive
+    from ultracluster.project.place import ProjectError
+
+    limits = Limits(yes=yes, max_usd=max_usd, again=again)
     if max_usd is not None and not math.isfinite(max_usd):
         refuse(f"--max-usd {max_usd}: write the most that it may cost, in USD")
     if yes and max_usd is None:
@@ -97,30 +114,17 @@ def buy(
     config = loaded.environment
     if not os.access(config.file, os.W_OK):
         refuse(f"{config.file} cannot be written, and the id of what is bought belongs into it")
-    wish = _wish(config, group, days, after)
-    if wish.times > 1:
-        refuse(
-            f"{wish.group} has {wish.wanted} nodes, and one holds {wish.count} at most: make groups of "
-            f"{wish.count}, each with capacity of its own"
-        )
-    account = open_account(config, profile)
-    if not again:
-        _not_twice(account, config, wish)
-    chosen = _chosen(account, wish, offer)
-    _guard(config, chosen, limits)
-    _check_file(loaded, chosen.wish.group, _stand_in(chosen))
-    _ask(config, chosen, limits)
-    if not yes:
-        chosen = _as_shown(account, chosen)
     try:
-        bought = purchase(account, chosen, name=config.name)
-    except NotBoughtError as error:
-        refuse(str(error), code=1)
-    except MaybeBoughtError as error:
-        refuse(str(error), code=3)
-    except AccountError as error:
-        refuse(f"nothing was bought: {error}", code=1)
-    file = _write(config, chosen.wish.group, bought)
+        with exclusive(config.file, "capacity buy") as ledger:
+            loaded = load_file(environment)  # the process before may have written it
+            if settle:
+                chosen, bought = settled(loaded, ledger, open_account(config, profile))
+            else:
+                wish = _wish_of_one(config, group, days, after)
+                chosen, bought = _bought(loaded, ledger, wish, offer, limits, profile)
+            file = _write(loaded, ledger, chosen.wish.group, bought)
+    except ProjectError as error:
+        refuse(str(error))
     if as_json:
         write_json("purchase", _document(config, chosen, bought, file))
     else:
@@ -128,6 +132,112 @@ def buy(
         typer.echo(
             f"AWS takes the payment now; `ultracluster preflight {config.asked_as}` says when it is there"
         )
+
+
+def _bought(
+    loaded: Loaded, ledger: Ledger, wish: Wish, named: str | None, limits: Limits, profile: str | None
+) -> tuple[Offer, Bought]:
+    """The offer and what AWS sold, or exit codes 1 to 3."""
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.capacity_buy import MaybeBoughtError, NotBoughtError
+    from ultracluster.account.capacity_buy import buy as purchase
+
+    config = loaded.environment
+    if ledger.intent:
+        refuse(
+            f"nothing was bought: {one_line(str(ledger.intent))} ended without an answer, and may have "
+            f"bought it. Find out first: {ledger.intent.settle}"
+        )
+    account = open_account(config, profile)
+    if not limits.again:
+        _not_twice(account, config, wish)
+    chosen = _chosen(account, wish, named)
+    _guard(config, chosen, limits, ledger)
+    _check_file(loaded, chosen.wish.group, _stand_in(chosen))
+    _not_sold_already(account, config, chosen, limits)
+    _ask(config, chosen, limits)
+    if not limits.yes:
+        chosen = _as_shown(account, chosen)
+        _not_sold_already(account, config, chosen, limits)
+    ledger.begin(_intent(account, config, chosen))
+    try:
+        with working("buying; AWS may take 90 s to answer"):
+            bought = purchase(account, chosen, name=config.name)
+    except NotBoughtError as error:
+        ledger.withdraw()
+        refuse(str(error), code=1)
+    except MaybeBoughtError as error:
+        refuse(f"{error}. Then, or instead: {ledger.intent and ledger.intent.settle}", code=3)
+    except AccountError as error:
+        ledger.withdraw()
+        refuse(f"nothing was bought: {error}", code=1)
+    return chosen, bought
+
+
+def _intent(account: Account, config: Environment, offer: Offer) -> Intent:
+    from ultracluster.account.capacity_buy import plan_name
+    from ultracluster.project.ledger import Intent
+
+    return Intent(
+        action="capacity buy",
+        subject=offer.id,
+        settle=f"ultracluster capacity buy {config.asked_as} --settle",
+        account=account.identity().account,
+        region=account.region,
+        usd=offer.price,
+        details={
+            "group": offer.wish.group,
+            "kind": offer.wish.kind,
+            "instance_type": offer.wish.instance_type,
+            "zone_id": offer.zones[0],
+            "count": offer.count,
+            "start": offer.start.isoformat(),
+            "end": offer.end.isoformat() if offer.end else None,
+            "hours": offer.hours,
+            "currency": offer.currency,
+            "plan": plan_name(offer, config.name),
+        },
+    )
+
+
+def _not_sold_already(account: Account, config: Environment, offer: Offer, limits: Limits) -> None:
+    """Refuse where the account has just bought the same, on another machine or without an answer."""
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.capacity_purchases import purchases
+
+    if limits.again:
+        return
+    try:
+        sold = purchases(
+            account, kind=offer.wish.kind, instance_type=offer.wish.instance_type, zone_id=offer.zones[0],
+            start=offer.start,
+        )  # fmt: skip
+    except AccountError as error:
+        refuse(f"whether the account has bought it already cannot be asked: {error}")
+    capacity: Any = config.node_groups[offer.wish.group].capacity
+    own = (getattr(capacity, "arn", None), getattr(capacity, "id", None))
+    # a checkout in CI is as young as the job: what was bought within a day counts, however young the file is
+    written = datetime.fromtimestamp(config.file.stat().st_mtime, UTC)
+    since = min(written, datetime.now(UTC) - timedelta(days=1))
+    new = [one for one in sold if one.id not in own and (one.created is None or one.created >= since)]
+    if new:
+        first = new[0]
+        when = f" at {first.created:%Y-%m-%d %H:%M} UTC" if first.created else ""
+        refuse(
+            f"nothing was bought: the account bought {one_line(first.id)}{when}, of the same type, zone and "
+            f"start, and {config.file.name} does not name it. Write it into node_groups.{offer.wish.group}."
+            "capacity, or pass --again to buy one more"
+        )
+
+
+def _wish_of_one(config: Environment, group: str | None, days: int, after: str | None) -> Wish:
+    wish = _wish(config, group, days, after)
+    if wish.times > 1:
+        refuse(
+            f"{wish.group} has {wish.wanted} nodes, and one holds {wish.count} at most: make groups of "
+            f"{wish.count}, each with capacity of its own"
+        )
+    return wish
 
 
 def _wish(config: Environment, group: str | None, days: int, after: str | None) -> Wish:
@@ -215,7 +325,7 @@ def _others(offers: Sequence[Offer]) -> str:
     return "Offered now: " + "; ".join(" ".join(offer_line(one).split()) for one in offers[:3])
 
 
-def _guard(config: Environment, offer: Offer, limits: Limits) -> None:
+def _guard(config: Environment, offer: Offer, limits: Limits, ledger: Ledger) -> None:
     zone = config.network.zone_id
     if not offer.fits_zone:
         refuse(
@@ -226,8 +336,9 @@ def _guard(config: Environment, offer: Offer, limits: Limits) -> None:
         return
     if offer.currency != "USD":
         refuse(f"--max-usd is in USD, and {offer.id} is sold in {offer.currency}")
-    if offer.price > limits.max_usd:
-        refuse(f"{offer.id} costs {offer.price:,.2f} USD, more than --max-usd {limits.max_usd:,.2f}")
+    if offer.price + ledger.usd > limits.max_usd:
+        before = f" and {ledger.file.name} has {ledger.usd:,.2f} USD, together" if ledger.usd else ","
+        refuse(f"{offer.id} costs {offer.price:,.2f} USD{before} more than --max-usd {limits.max_usd:,.2f}")
 
 
 def _ask(config: Environment, offer: Offer, limits: Limits) -> None:
@@ -324,15 +435,26 @@ def _check_file(loaded: Loaded, group: str, bought: Bought) -> None:
         refuse(f"nothing was bought: {config.file} cannot be read: {error}")
 
 
-def _write(config: Environment, group: str, bought: Bought) -> Path:
-    """After money was spent: whatever happens, the id is said."""
-    file = config.file.resolve()  # a link stays one
+def _write(loaded: Loaded, ledger: Ledger, group: str, bought: Bought) -> Path:
+    """After money was spent: whatever happens, the id is printed."""
+    from ultracluster.config import load
+
+    config = loaded.environment
+    problem = ""
     try:
-        write(file, _written(config, group, bought))
+        ledger.complete(bought.id)
+    except OSError as error:
+        problem = f"the ledger {ledger.file} cannot be written ({error.strerror})"
+    try:
+        read = config.node_groups[group].capacity
+        if load(config.file).environment.node_groups[group].capacity != read:
+            raise ValueError("another program changed the capacity of the group meanwhile")
+        write(config.file.resolve(), _written(config, group, bought))  # a link stays one
     except Exception as error:  # nothing may hide what was bought
+        problem = f"{config.file} cannot be written ({one_line(str(error))})"
+    if problem:
         refuse(
-            f"{one_line(bought.id)} IS BOUGHT, but {config.file} cannot be written ({one_line(str(error))}): "
-            f"name it in node_groups.{group}.capacity",
+            f"{one_line(bought.id)} IS BOUGHT, but {problem}: name it in node_groups.{group}.capacity",
             code=1,
         )
     return config.file

@@ -1,0 +1,106 @@
+"""`ultracluster capacity buy --settle`: what became of a purchase whose answer never came."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ultracluster.cli.report import refuse
+from ultracluster.config.plain_text import one_line
+
+if TYPE_CHECKING:
+    from ultracluster.account.aws import Account
+    from ultracluster.account.capacity_search import Offer
+    from ultracluster.config.loader import Loaded
+    from ultracluster.plan.moving import Bought
+    from ultracluster.project.ledger import Intent, Ledger
+
+VISIBLE = timedelta(minutes=10)
+"""After a purchase; within it the account's lists may not show it yet. Ours, AWS publishes no figure."""
+
+
+def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bought]:
+    """What the open intent bought.
+
+    Ends with exit code 1 where nothing was bought, which closes the intent; with 3 where that is not known
+    yet; with 2 where there is no open intent or another account's.
+    """
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.capacity_purchases import purchases
+
+    intent = ledger.intent
+    if intent is None:
+        refuse(f"there is no purchase to settle for {loaded.environment.name}: each has its answer")
+    if (intent.account, intent.region) != (account.identity().account, account.region):
+        refuse(f"{one_line(str(intent))} was made in {intent.account}, {intent.region}: use its credentials")
+    offer = _offer(intent)
+    began = datetime.fromisoformat(intent.time)
+    try:
+        sold = purchases(
+            account, kind=offer.wish.kind, instance_type=offer.wish.instance_type, zone_id=offer.zones[0],
+            start=offer.start,
+        )  # fmt: skip
+    except AccountError as error:
+        refuse(f"what became of {one_line(intent.subject)} is not known: {error}", code=3)
+    group = loaded.environment.node_groups.get(offer.wish.group)
+    if group is None:
+        refuse(f"{one_line(str(intent))} was for group {offer.wish.group}, which the file has no longer")
+    named: Any = group.capacity
+    own = (getattr(named, "arn", None), getattr(named, "id", None))
+    new = [
+        one
+        for one in sold
+        if one.id not in own
+        and (one.created is None or one.created >= began - timedelta(minutes=1))
+        and (one.created or one.id.endswith(f"/{intent.details['plan']}"))
+    ]
+    if len(new) > 1:
+        names = ", ".join(one_line(one.id) for one in new)
+        refuse(f"the account bought {names} since then: write yours into the file, delete the intent", code=3)
+    if not new:
+        _nothing(intent, ledger, began)
+    return offer, _bought(intent, offer, new[0].id)
+
+
+def _nothing(intent: Intent, ledger: Ledger, began: datetime) -> NoReturn:
+    until = began + VISIBLE
+    if until > datetime.now(UTC):
+        refuse(f"the account does not show it yet: ask again at {until:%H:%M} UTC", code=3)
+    ledger.withdraw()
+    refuse(f"nothing was bought: the account has nothing of {one_line(str(intent))}", code=1)
+
+
+def _offer(intent: Intent) -> Offer:
+    from ultracluster.account.capacity_search import Offer, Segment, Wish
+
+    details = intent.details
+    start, end = datetime.fromisoformat(details["start"]), details["end"]
+    wish = Wish(
+        kind=details["kind"], instance_type=details["instance_type"], count=details["count"],
+        hours=int(details["hours"]), after=start, group=details["group"], zone_id=details["zone_id"],
+    )  # fmt: skip
+    segment = Segment(
+        zone=details["zone_id"],
+        start=start,
+        end=datetime.fromisoformat(end) if end else None,
+        count=details["count"],
+    )
+    return Offer(
+        wish=wish, id=intent.subject, segments=(segment,), hours=details["hours"], price=intent.usd,
+        currency=details["currency"],
+    )  # fmt: skip
+
+
+def _bought(intent: Intent, offer: Offer, identifier: str) -> Bought:
+    from ultracluster.plan.moving import Bought
+
+    return Bought(
+        kind=offer.wish.kind,
+        id=identifier,
+        region=intent.region,
+        zone_id=offer.zones[0],
+        instance_type=offer.wish.instance_type,
+        count=offer.count,
+        starts=offer.start if offer.start > datetime.now(UTC) else None,
+        ends=offer.end,
+    )
