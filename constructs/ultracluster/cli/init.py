@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,7 @@ from ultracluster.cli.environments import refuse
 from ultracluster.cli.file_output import write_new
 from ultracluster.cli.questions import can_ask
 from ultracluster.cli.terminal import remark
+from ultracluster.config.environment import MOST_OF_NAME, NAME
 
 
 def init(
@@ -37,7 +39,8 @@ def init(
     region: RegionOption = None,
     zone_id: ZoneOption = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the environment; `train` by default.")
+        str | None,
+        typer.Option("--name", help="Name of the environment; that of the file by default, else `train`."),
     ] = None,
     capacity: CapacityOption = None,
     capacity_id: CapacityIdOption = "",
@@ -70,8 +73,8 @@ def init(
         refuse(f"{output} exists: pass --force to replace it")
     given = Given(
         instance_type=instance_type, nodes=nodes, accelerators=accelerators, orchestrator=orchestrator,
-        region=region, zone_id=zone_id, name=name, capacity=capacity, capacity_id=capacity_id,
-        lustre_tib=lustre_tib, image=image, admin=admin,
+        region=region, zone_id=zone_id, name=name or _name_of(output), capacity=capacity,
+        capacity_id=capacity_id, lustre_tib=lustre_tib, image=image, admin=admin,
     )  # fmt: skip
     wishes = wishes_of(given, asks=can_ask() and not yes, why="--yes" if yes else "")
     try:
@@ -88,3 +91,9 @@ def init(
         remark(f"{output} is written")
     if found.findings:
         typer.echo(render(found.findings), err=True)
+
+
+def _name_of(output: Path | None) -> str | None:
+    """The file's name, where an environment may have it: two files of one name would be one cluster."""
+    stem = output.stem.lower() if output else ""
+    return stem if re.fullmatch(NAME, stem) and len(stem) <= MOST_OF_NAME else None

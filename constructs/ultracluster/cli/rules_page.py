@@ -18,6 +18,7 @@ SHAPE = {
     "CFG008": "`extends:` names no environment file of the folder, or the files extend each other",
     "CFG009": "`${...}`, which is not expanded",
     "CFG010": "more is wrong than is shown",
+    "CPY000": "two files that are checked together are the same stacks",
     "ACK001": "an acknowledgement of an unknown rule or of an error",
     "ACK002": "an acknowledgement that no longer covers anything",
 }

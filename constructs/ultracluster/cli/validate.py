@@ -21,6 +21,7 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.checks import ValidatedFile
+    from ultracluster.config.loader import Loaded
 
 Format = Literal["text", "json", "github", "sarif"]
 
@@ -71,10 +72,11 @@ def validate(
         refuse(f"--json and --format {form} exclude each other")
     files = list(dict.fromkeys(_files(environments)))
     found: list[Validated] = []
+    loaded: list[Loaded] = []
     with LateBar("checking") as bar:
         for path in files:
             bar(len(found), len(files))
-            found.append(_validated(path))
+            found.append(_validated(path, loaded))
     if quiet():
         found = [
             Validated(one.environment, tuple(finding for finding in one.findings if finding.blocks))
@@ -111,11 +113,17 @@ def _files(asked: Iterable[Path]) -> Iterator[Path]:
         yield from below or [path]
 
 
-def _validated(path: Path) -> Validated:
+def _validated(path: Path, loaded: list[Loaded]) -> Validated:
+    """The findings in a file; a readable one is added to those that are `loaded`, and compared with them."""
+    from ultracluster.project.same_name import same_name
     from ultracluster.rules import check, judge_rest
 
     try:
-        findings = check(load_file(path))
+        file = load_file(path)
+        findings = [*check(file)]
+        if all(one.environment.file.resolve() != file.environment.file.resolve() for one in loaded):
+            loaded.append(file)
+            findings += [finding for where, finding in same_name(loaded) if where is file]
     except InvalidEnvironmentError as error:
         findings = judge_rest(error)
     return Validated(str(path), tuple(findings))

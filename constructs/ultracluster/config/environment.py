@@ -115,10 +115,15 @@ class Acknowledgement(Model):
     """Why it is right here; shown wherever the finding is."""
 
 
+NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+"""Form of an environment's name; at most `MOST_OF_NAME` characters."""
+MOST_OF_NAME = 30
+
+
 class Environment(Model):
     """One file under `environments/`: one cluster with its network and storage."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=30)]
+    name: Annotated[str, Field(pattern=NAME, max_length=MOST_OF_NAME)]
     """In the name of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster` and others."""
     account: Annotated[str, Field(pattern=r"^[0-9]{12}$")] | None = None
     """AWS account, twelve digits in quotes; by default the one whose credentials deploy."""
