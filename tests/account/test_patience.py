@@ -41,7 +41,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, reply: Callable[[int], bytes]) -> 
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: Any) -> None: ...
+        def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
