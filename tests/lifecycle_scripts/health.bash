@@ -4,8 +4,20 @@
 
 REAL_COMMANDS+=(setsid)
 
-# A p5.48xlarge in order, with the facts that its boot left.
+# A p5.48xlarge in order, with the facts that its boot left; built once for all tests of a file.
 scenario() {
+  local -r built=$BATS_FILE_TMPDIR/healthy
+  [[ -e $built ]] || {
+    healthy_node
+    mkdir "$built"
+    cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$SANDBOX/bin" "$built"
+    return
+  }
+  # A command of the scenario is in the place of a link to the fake that all tests share.
+  cp -a --remove-destination "$built/." "$SANDBOX"
+}
+
+healthy_node() {
   mkdir -p "$FAKE/gpus" "$ULTRACLUSTER_ROOT"/{run,var/lib}/ultracluster/health "$ULTRACLUSTER_ROOT/proc/sys/kernel/random"
   echo 01234567-89ab-cdef-0123-456789abcdef >"$ULTRACLUSTER_ROOT/proc/sys/kernel/random/boot_id"
   facts NODE_GROUP=gpu NODE_ROLE=compute NODE_INSTANCE_TYPE=p5.48xlarge NODE_FAMILY=hyperpod-slurm NODE_ACCELERATOR=nvidia \
@@ -17,31 +29,37 @@ scenario() {
 # facts KEY=VALUE...: in place of those that are there
 facts() {
   local -r file=$ULTRACLUSTER_ROOT/var/lib/ultracluster/health/node
-  local fact
-  [[ -e $file ]] || : >"$file"
-  for fact in "$@"; do sed -i "/^${fact%%=*}=/d" "$file" && echo "$fact" >>"$file"; done
+  local fact line lines=()
+  [[ ! -e $file ]] || mapfile -t lines <"$file"
+  for fact in "$@"; do
+    for line in "${!lines[@]}"; do [[ ${lines[line]} != "${fact%%=*}="* ]] || unset "lines[line]"; done
+    lines+=("$fact")
+  done
+  printf '%s\n' "${lines[@]}" >"$file"
 }
 
 # look CHECK [VERB]: runs it; LINE is what it printed, `status` how it ended.
 look() {
   # what one look asked is not good for the next one of a test
   rm -f "$ULTRACLUSTER_ROOT/run/ultracluster/health/nvidia-smi"
-  run --separate-stderr on_node ULTRACLUSTER_HEALTH_TOOL_SECONDS="${TOOL_SECONDS:-1}" ${DEAD_SECONDS:+ULTRACLUSTER_HEALTH_DEAD_SECONDS="$DEAD_SECONDS"} \
-    "$SCRIPTS/lib/run_check.sh" "$1" "${2:-quick}" "${LOOK_SECONDS:-5}"
+  run --separate-stderr on_node ULTRACLUSTER_HEALTH_TOOL_SECONDS="${TOOL_SECONDS:-60}" ${DEAD_SECONDS:+ULTRACLUSTER_HEALTH_DEAD_SECONDS="$DEAD_SECONDS"} \
+    "$SCRIPTS/lib/run_check.sh" "$1" "${2:-quick}" "${LOOK_SECONDS:-300}"
   LINE=$output
   [[ ${#lines[@]} -le 1 ]] || { printf 'more than a line:\n%s\n' "$output" && return 1; }
 }
 
+# A text of JSON, and the line that a look has to print
+readonly TEXT='"([^"\]|\\.)*"'
+readonly ANSWER="^\{\"check\": $TEXT, \"verb\": $TEXT, \"result\": \"([a-z]+)\", \"code\": \"([^\"\\]+)\", \"detail\": ($TEXT)(, \"[a-z_]+\": $TEXT)*\}$"
+
 # finds RESULT CODE CHECK [VERB] [PART]: a look comes to this, with this in its detail
 finds() {
-  local result code detail expected=3
+  local detail expected=3
   look "$3" "${4:-quick}"
-  IFS='|' read -r result code detail < <("$PYTHON" -IS -c '
-import json, sys
-line = json.loads(sys.argv[1])
-assert {"check", "verb", "result", "code", "detail"} <= set(line), line
-print(line["result"], line["code"], line["detail"], sep="|")' "$LINE") || { printf 'no answer:\n%s\n%s\n' "$LINE" "$stderr" && return 1; }
-  [[ $result == "$1" && $code == "$2" ]] || { printf 'expected: %s %s\nfound:    %s\n%s\n' "$1" "$2" "$LINE" "$stderr" && return 1; }
+  [[ $LINE =~ $ANSWER ]] || { printf 'no answer:\n%s\n%s\n' "$LINE" "$stderr" && return 1; }
+  [[ ${BASH_REMATCH[3]} == "$1" && ${BASH_REMATCH[4]} == "$2" ]] || { printf 'expected: %s %s\nfound:    %s\n%s\n' "$1" "$2" "$LINE" "$stderr" && return 1; }
+  detail=${BASH_REMATCH[5]//'\"'/\"}
+  printf -v detail '%b' "$detail"
   case $1 in ok) expected=0 ;; warn) expected=1 ;; critical) expected=2 ;; esac
   assert::equal "$expected" "$status"
   [[ -z ${5:-} ]] || assert::contains "$detail" "$5"
@@ -49,7 +67,10 @@ print(line["result"], line["code"], line["detail"], sep="|")' "$LINE") || { prin
 
 # says KEY VALUE: in the line of the last look
 says() {
-  assert::equal "$2" "$("$PYTHON" -IS -c 'import json, sys; print(json.loads(sys.argv[1]).get(sys.argv[2], ""))' "$LINE" "$1")"
+  local -r member="\"$1\": \"(([^\"\\]|\\\\.)*)\""
+  local value=''
+  [[ ! $LINE =~ $member ]] || value=${BASH_REMATCH[1]}
+  assert::equal "$2" "$value"
 }
 
 # is_not_for_this_node CHECK [VERB]
@@ -61,21 +82,25 @@ is_not_for_this_node() {
 
 # prints COMMAND TEXT [STATUS]: the command prints this, whatever it is asked
 prints() {
-  rm -f "$SANDBOX/bin/$1"
+  is_absent "$1"
   # shellcheck disable=SC2016 # of that script
   printf '#!/bin/bash\nprintf "%%s\\n" "$(<"$0.text")"\nexit %s\n' "${3:-0}" >"$SANDBOX/bin/$1"
   printf '%s' "$2" >"$SANDBOX/bin/$1.text"
   chmod 755 "$SANDBOX/bin/$1"
 }
 
-# hangs COMMAND: it does not answer
+# hangs COMMAND: it does not answer, and tools have a second to do so.
 hangs() {
+  TOOL_SECONDS=1
   rm -f "$SANDBOX/bin/$1"
-  printf '#!/bin/bash\nexec sleep 30\n' >"$SANDBOX/bin/$1"
+  printf '#!/bin/bash\nexec sleep 600\n' >"$SANDBOX/bin/$1"
   chmod 755 "$SANDBOX/bin/$1"
 }
 
-is_absent() { rm -f "$SANDBOX/bin/$1" "$SANDBOX/bin/$1.text"; }
+is_absent() {
+  unset TOOL_SECONDS
+  rm -f "$SANDBOX/bin/$1" "$SANDBOX/bin/$1.text"
+}
 
 # gpu INDEX FIELD VALUE: what nvidia-smi shows of it
 gpu() {
@@ -87,4 +112,13 @@ gpu() {
 # shellcheck disable=SC2016 # nothing is to be expanded
 garbage() {
   printf '%s\n' '' '{' 'N/A' '0, 0' '<?xml version="1.0"?>' '[Unknown Error]' '%s%n$(reboot)`id`' '*' '9999999999999999999999' '-1, -1, -1' 'é ü 日本'
+}
+
+# Every third of it, from another one on in each test; with DEPTH=deep all. A look for each costs a second per check.
+some_garbage() {
+  local texts at
+  mapfile -t texts < <(garbage)
+  for at in "${!texts[@]}"; do
+    [[ ${DEPTH:-} != deep && $(((at + BATS_TEST_NUMBER) % 3)) != 0 ]] || printf '%s\n' "${texts[at]}"
+  done
 }

@@ -72,7 +72,7 @@ BASH
   while IFS= read -r text; do
     printf '%s\n' "$text" >"$ULTRACLUSTER_ROOT/var/lib/ultracluster/health/ecc.state"
     finds ok ok ecc
-  done < <(garbage)
+  done < <(some_garbage)
 }
 
 @test "ecc: switched off" {
@@ -98,7 +98,7 @@ BASH
   while IFS= read -r text; do
     printf '%s\n' "$text" >"$FAKE/gpus/remapped/text"
     finds unknown unread ecc
-  done < <(garbage)
+  done < <(some_garbage)
   echo '00000000:53:00.0, Perhaps, No' >"$FAKE/gpus/remapped/text"
   finds unknown malformed ecc
   touch "$FAKE/gpus/hangs"
@@ -160,7 +160,7 @@ BASH
   while IFS= read -r text; do
     printf '%s\n' "$text" >"$FAKE/gpus/links/text"
     finds unknown unread nvlink
-  done < <(garbage)
+  done < <(some_garbage)
   printf 'GPU 0: NVIDIA H100\n\t Link 0: fast\n' >"$FAKE/gpus/links/text"
   finds unknown malformed nvlink
   # a line that is torn is no link that is missing
@@ -272,7 +272,7 @@ TABLE
   while IFS= read -r text; do
     printf '%s\n' "$text" >"$FAKE/gpus/text"
     finds unknown unread clocks
-  done < <(garbage)
+  done < <(some_garbage)
   touch "$FAKE/gpus/hangs"
   TOOL_SECONDS=0.2 finds unknown late clocks
   is_absent nvidia-smi
@@ -366,7 +366,7 @@ readonly DIAG_OLD='{"DCGM GPU Diagnostic": {"test_categories": [{"category": "In
   while IFS= read -r text; do
     diag "$text" 1
     finds unknown malformed dcgm idle
-  done < <(garbage && echo '{"a": [{"name": "x", "results": [{"status": 7}]}]}')
+  done < <(some_garbage && echo '{"a": [{"name": "x", "results": [{"status": 7}]}]}')
   hangs dcgmi
   run --separate-stderr on_node ULTRACLUSTER_HEALTH_DCGM_SECONDS=0.2 "$SCRIPTS/lib/run_check.sh" dcgm idle
   assert::contains "$output" '"code": "late"'
@@ -375,5 +375,5 @@ readonly DIAG_OLD='{"DCGM GPU Diagnostic": {"test_categories": [{"category": "In
   while IFS= read -r text; do
     printf '%s\n' "$text" >"$ULTRACLUSTER_ROOT/var/lib/ultracluster/health/dcgm.state"
     finds ok ok dcgm quick
-  done < <(garbage)
+  done < <(some_garbage)
 }

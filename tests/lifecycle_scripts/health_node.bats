@@ -21,13 +21,13 @@ healthy() {
 
 # journal [MESSAGE [TRANSPORT]]...: the log of this boot, which is asked with --after-cursor
 journal() {
-  local number=0
+  local number=0 message
   : >"$FAKE/journal"
   while (($# > 0)); do
     number=$((number + 1))
-    "$PYTHON" -IS -c 'import json, sys; print(json.dumps({"__CURSOR": f"s=1;i={sys.argv[1]}", "__MONOTONIC_TIMESTAMP": str(int(sys.argv[1]) * 10**6),
-      "__REALTIME_TIMESTAMP": str(1763841600 * 10**6 + int(sys.argv[1]) * 10**6), "_BOOT_ID": sys.argv[4], "_TRANSPORT": sys.argv[3], "MESSAGE": sys.argv[2]}))' \
-      "$number" "$1" "${2:-kernel}" "$BOOT_ID" >>"$FAKE/journal"
+    message=${1//\\/\\\\}
+    printf '{"__CURSOR": "s=1;i=%s", "__MONOTONIC_TIMESTAMP": "%s000000", "__REALTIME_TIMESTAMP": "%s000000", "_BOOT_ID": "%s", "_TRANSPORT": "%s", "MESSAGE": "%s"}\n' \
+      "$number" "$number" "$((1763841600 + number))" "$BOOT_ID" "${2:-kernel}" "${message//\"/\\\"}" >>"$FAKE/journal"
     shift
     (($# == 0)) || shift
   done
@@ -93,7 +93,7 @@ readonly XID_13='NVRM: Xid (PCI:0000:53:00): 13, pid=4242, name=python3, Graphic
   while IFS= read -r text; do
     printf '%s\n' "$text" >"$ULTRACLUSTER_ROOT/var/lib/ultracluster/health/xid.state"
     finds ok ok xid
-  done < <(garbage)
+  done < <(some_garbage)
   prints journalctl 'Failed to open journal' 1
   finds unknown unread xid
   hangs journalctl
@@ -158,7 +158,7 @@ efa_device() {
     printf '%s\n' "$text" >"$ULTRACLUSTER_ROOT/var/lib/ultracluster/health/efa.state"
     finds ok ok efa
     finds ok ok efa
-  done < <(garbage)
+  done < <(some_garbage)
   facts NODE_EFA_INTERFACES=many
   finds unknown expected efa
   facts NODE_EFA_INTERFACES=
@@ -299,7 +299,7 @@ nvme_device() {
   while IFS= read -r text; do
     prints df "$text"
     finds unknown unread disks
-  done < <(garbage && echo '90000000 100000000' && echo '90000000 100000000 ')
+  done < <(some_garbage && echo '90000000 100000000' && echo '90000000 100000000 ')
   hangs df
   finds unknown unread disks
   is_absent df
@@ -378,7 +378,7 @@ counts() { echo "$3" >"$ULTRACLUSTER_ROOT/sys/devices/virtual/neuron_device/neur
   while IFS= read -r text; do
     counts 3 mem_ecc_uncorrected "$text"
     finds ok ok neuron
-  done < <(garbage)
+  done < <(some_garbage)
   rm -r "$ULTRACLUSTER_ROOT"/sys/devices/virtual/neuron_device/neuron*/stats
   finds ok ok neuron quick 'whose driver tells no errors'
   mkdir -p "$ULTRACLUSTER_ROOT/sys/devices/virtual/neuron_device/neuron3/hardware/ecc"
@@ -423,7 +423,7 @@ chrony() {
   while IFS= read -r text; do
     prints chronyc "$text"
     finds unknown unread time_sync
-  done < <(garbage)
+  done < <(some_garbage)
   prints chronyc 'a,b,c,d,much,f,g,h,i,j,k,l,m,n'
   finds unknown malformed time_sync
   hangs chronyc
