@@ -10,10 +10,10 @@ load software
     mkdir -p "$(dirname "$ULTRACLUSTER_ROOT/$folder")"
     echo "no folder" >"$ULTRACLUSTER_ROOT/$folder"
   done
-  run on_init_complete
+  software::done cuda-toolkit-13-2 13.2.1-1
+  run run_steps limits scratch efa gdrcopy nccl lustre_tuning enroot pyxis environment holds
   assert::status 0
-  local step
-  for step in efa gdrcopy nccl pyxis enroot; do assert::contains "$output" "\"step\": \"$step\", \"state\": \"installed\""; done
+  assert::states limits=installed scratch=installed efa=installed gdrcopy=installed nccl=installed lustre_tuning=installed enroot=installed pyxis=installed environment=installed holds=installed
 }
 
 @test "a full root disk is the reason in the last line" {
@@ -115,7 +115,7 @@ CASES
     rm -f "$FAKE/modules/$module"
     mkdir -p "$FAKE/units/$unit"
     echo 4711 >"$FAKE/units/$unit/job"
-    (sleep 2 && echo 595.91.07 >"$FAKE/modules/$module" && rm "$FAKE/units/$unit/job") 3>&- &
+    (until_true grep -qs "waiting for $unit.service" "$LOG" && echo 595.91.07 >"$FAKE/modules/$module" && rm "$FAKE/units/$unit/job") 3>&- &
     run run_steps "$([[ $module == neuron ]] && echo neuron || echo nvidia_driver)"
     assert::status 0
     assert::contains "$output" "waiting for $unit.service of the image"

@@ -7,10 +7,12 @@ load software
 
 # component NAME: OUTCOME FOUND PREFERRED of the last run, and the detail
 component() {
-  "$REAL/python3" -IS -c '
-import json, sys
-rows = [line["components"][sys.argv[2]] for line in map(json.loads, open(sys.argv[1])) if sys.argv[2] in line.get("components", {})]
-print(*[rows[-1][key] or "-" for key in ("outcome", "found", "preferred")], rows[-1]["detail"])' "$REPORT" "$1"
+  local -r row="\"$1\": \{\"outcome\": \"([a-z-]*)\", \"found\": \"([^\"]*)\", \"preferred\": \"([^\"]*)\", \"detail\": \"(([^\"\\]|\\\\.)*)\"\}"
+  local line found=''
+  while read -r line; do
+    [[ ! $line =~ $row ]] || found="${BASH_REMATCH[1]:--} ${BASH_REMATCH[2]:--} ${BASH_REMATCH[3]:--} ${BASH_REMATCH[4]}"
+  done <"$REPORT"
+  printf '%b\n' "${found//'\"'/\"}"
 }
 
 # ended KEY: of the line that ends the report, as JSON
@@ -243,12 +245,11 @@ EOT
   chmod +x "$SANDBOX/slow"
   ln -sf "$SANDBOX/slow" "$SANDBOX/bin/curl"
   software::lock
-  local -r started=${EPOCHREALTIME/[.,]/}
   run run_steps pyxis enroot
   assert::status 1
   assert::last_log_line "FAILED enroot: could not fetch https://example.org/enroot_4.2.1-1_amd64.deb: HTTP status 404"
-  assert::equal yes "$( ((${EPOCHREALTIME/[.,]/} - started < 20000000)) && echo yes)"
   flock --nonblock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" true
+  run ! pgrep -f "^tail -f $FAKE/calls"
   assert::equal '' "$(pgrep --full "tail -f $FAKE/calls")"
 }
 
@@ -300,6 +301,7 @@ EOT
 
 @test "a step that takes too long ends, with what it was and its time" {
   echo 'scratch::install() { sleep 30; }' >>"$SCRIPTS/steps/scratch.sh"
+  echo 'limits::detect() { step::present; }; limits::verify() { :; }' >>"$SCRIPTS/steps/limits.sh"
   run on_node ULTRACLUSTER_STEP_MS=4000 bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; entry::main scratch limits"
   assert::status 0
   assert::contains "$(tail -n 1 "$LOG")" "DEGRADED scratch: scratch: no /scratch on local disks (the step did not end within 10 min)"
@@ -328,12 +330,11 @@ EOT
 }
 
 @test "what a verb leaves running keeps neither its step nor the lock" {
-  echo 'scratch::install() { sleep 20 & echo started; }; scratch::verify() { step::message fine; }' >>"$SCRIPTS/steps/scratch.sh"
-  local -r started=${EPOCHREALTIME/[.,]/}
+  echo 'scratch::install() { sleep 3119 & echo started; }; scratch::verify() { step::message fine; }' >>"$SCRIPTS/steps/scratch.sh"
   run run_steps scratch
   assert::status 0
-  assert::equal yes "$( ((${EPOCHREALTIME/[.,]/} - started < 10000000)) && echo yes)"
   flock --nonblock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" true
+  pkill -f '^sleep 3119$'
   assert::contains "$output" "started"
 }
 

@@ -17,7 +17,12 @@ elsewhere() {
     mkdir -p "$ULTRACLUSTER_ROOT${file%/*}"
     touch "$ULTRACLUSTER_ROOT$file"
   done
-  # What is installed is not what these tests are about.
+  empty_release
+}
+
+# What is installed is not what these tests are about.
+empty_release() {
+  local file
   for file in "$SCRIPTS"/releases/*.lock; do
     printf '{"schema": 2, "release": "%s", "components": {}}' "$(basename "$file" .lock)" >"$file"
   done
@@ -32,18 +37,13 @@ print(lustre["path"], lustre["dns_name"], lustre["mount_name"], "yes" if lustre[
 ' "$SCRIPTS/cluster.json"
 }
 
-# Where the steps are not what a test is about
-few_steps() {
-  sed -i -E 's/^(readonly STEPS_(FABRIC|LUSTRE|CONTAINERS|PROOF))=.*/\1=/' "$SCRIPTS/lib/steps.sh"
-}
-
 steps() {
   "$REAL/python3" -IS -c 'import json, sys; print(*[line["step"] for line in map(json.loads, open(sys.argv[1])) if "step" in line])' "$REPORT"
 }
 
 @test "ParallelCluster: the node's type is in cfnconfig" {
   local type role
-  few_steps
+  only_steps topology
   elsewhere p5.48xlarge /etc/parallelcluster/cfnconfig
   while read -r type role; do
     printf 'stack_name=dev\ncfn_node_type=%s\n' "$type" >"$ULTRACLUSTER_ROOT/etc/parallelcluster/cfnconfig"
@@ -62,7 +62,7 @@ steps() {
 }
 
 @test "PCS: the group is given, or the one with this instance type" {
-  few_steps
+  only_steps topology
   elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster["mounts"] = {}'
   run entry pcs_node
@@ -79,8 +79,7 @@ steps() {
 
 @test "PCS: what is mounted is told by arguments, and kept in cluster.json" {
   local efa
-  few_steps
-  sed -i 's/ filesystems / /' "$SCRIPTS/lib/steps.sh"
+  only_steps topology
   elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster.pop("mounts", None)'
   for efa in yes no; do
@@ -104,7 +103,7 @@ steps() {
 
 @test "PCS: the role of jobs is told by an argument, and handed out where the group says so" {
   local -r role=arn:aws:iam::111122223333:role/dev-jobs
-  few_steps
+  only_steps job_access
   elsewhere p5.48xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster.pop("mounts", None); cluster["region"] = "us-east-2"; gpu["job_access"] = True'
   run entry pcs_node --job-role "$role" --group gpu
@@ -118,8 +117,7 @@ steps() {
 }
 
 @test "PCS: the place of the state's documents is an argument, too" {
-  few_steps
-  sed -i -E 's/(\[pcs_node\]=").*"/\1metadata state_pull"/' "$SCRIPTS/lib/steps.sh"
+  only_steps metadata state_pull
   elsewhere p5.48xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster.pop("mounts", None); cluster["region"] = "us-east-2"'
   run entry pcs_node --state s3://bucket/dev/state --group gpu
@@ -134,7 +132,7 @@ steps() {
 
 @test "PCS: where metrics go is an argument, and stands beside what is known of them" {
   local -r url=https://aps-workspaces.us-east-2.amazonaws.com/workspaces/ws-0123/api/v1/remote_write
-  few_steps
+  only_steps topology
   elsewhere p5.48xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster.pop("mounts", None); cluster["metrics"] = {"scrape_seconds": 30, "max_series_per_node": 2000, "labels": {"cluster": "dev"}, "region": "us-east-2"}'
   run entry pcs_node --metrics-url "$url" --group gpu
@@ -149,7 +147,7 @@ steps() {
   local -r runner=$ULTRACLUSTER_ROOT/opt/ultracluster/prolog
   local -r prolog=$runner.d/91_ultracluster_imex
   local group
-  few_steps
+  only_steps imex
   elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster["mounts"] = {}'
   for group in head entrance gpu; do
@@ -209,6 +207,7 @@ steps() {
 }
 
 @test "a type that cluster.json does not know is taken from the PCI bus" {
+  only_steps topology
   elsewhere g6.4xlarge /usr/bin/nodeadm
   mkdir -p "$ULTRACLUSTER_ROOT/sys/bus/pci/devices/0000:01:00.0"
   (cd "$ULTRACLUSTER_ROOT/sys/bus/pci/devices/0000:01:00.0" && echo 0x10de >vendor && echo 0x27b8 >device && echo 0x030200 >class)
@@ -219,11 +218,11 @@ steps() {
 
 @test "HyperPod on EKS has no Slurm steps" {
   sed -i 's/"ClusterType": "Slurm"/"ClusterType": "Kubernetes"/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  empty_release
   run entry hyperpod_eks_on_create
   assert::status 0
   assert::contains "$output" "hyperpod-eks image"
-  assert::states limits=installed nvidia_driver=installed efa=installed gdrcopy=installed neuron=skipped lustre_client=installed lustre_tuning=installed \
-    nvidia_fs=skipped lustre_efa=skipped container_toolkit=installed holds=installed session_user=skipped scratch=installed container_storage=installed proof=already
+  assert::equal "limits nvidia_driver efa gdrcopy neuron lustre_client lustre_tuning nvidia_fs lustre_efa container_toolkit holds session_user scratch container_storage proof" "$(steps)"
 }
 
 @test "on an EKS image the EFA installer runs in its minimal form, and that is right" {
@@ -231,7 +230,7 @@ steps() {
   mkdir -p "$ULTRACLUSTER_ROOT"/{usr/bin,sys/devices/virtual/dmi/id}
   touch "$ULTRACLUSTER_ROOT/usr/bin/nodeadm"
   echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
-  sed -i 's/^readonly STEPS_KUBERNETES=.*/readonly STEPS_KUBERNETES=efa/' "$SCRIPTS/lib/steps.sh"
+  only_steps efa
   run entry eks_user_data
   assert::status 0
   assert::called "efa_installer.sh -y --minimal"
@@ -260,7 +259,7 @@ steps() {
 }
 
 @test "one file with everything in it unpacks itself once, and runs an entry" {
-  few_steps
+  only_steps topology
   elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster["mounts"] = {}'
   { cat "$SCRIPTS/files/self_extracting.sh" && tar --create --gzip --directory "$SCRIPTS" .; } >"$SANDBOX/node.sh"

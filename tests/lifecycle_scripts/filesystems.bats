@@ -44,7 +44,7 @@ fs-4567.fsx.us-east-1.amazonaws.com:/fsx /home nfs defaults,nfsvers=4.2,nconnect
 
 @test "name resolution that is down for a while is waited for" {
   echo 3 >"$FAKE/dns_failures"
-  run run_steps filesystems
+  PATIENCE=600 run run_steps filesystems
   assert::status 0
   assert::contains "$output" "attempt 3 ended with status 2"
 }
@@ -59,7 +59,7 @@ fs-4567.fsx.us-east-1.amazonaws.com:/fsx /home nfs defaults,nfsvers=4.2,nconnect
 
 @test "a mount that fails at first is repeated, one that never works is named" {
   echo 2 >"$FAKE/mount_failures"
-  run run_steps filesystems
+  PATIENCE=600 run run_steps filesystems
   assert::status 0
   echo 10000 >"$FAKE/mount_failures"
   sed -i '/lustre/d' "$ULTRACLUSTER_ROOT/proc/self/mountinfo"

@@ -5,6 +5,9 @@ bats_require_minimum_version 1.5.0
 
 REPOSITORY=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
 
+# shellcheck source-path=SCRIPTDIR source=remembered.bash
+source "$BATS_TEST_DIRNAME/remembered.bash"
+
 # The commands that the scripts may use as they are. What is missing here and in fakes/ does not exist for them.
 REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip head ls ln mkdir mv readlink rm rmdir sed sha256sum
   sha512sum sleep sort stat tail tar tee timeout touch tr wc)
@@ -14,12 +17,14 @@ REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip he
 setup_file() {
   PYTHON=$(python3 -IS -c 'import os, sys; print(os.path.realpath(sys.executable))')
   export PYTHON
+  mkdir "$BATS_FILE_TMPDIR/remembered"
   sandbox::make "$BATS_FILE_TMPDIR/sandbox"
   ULTRACLUSTER_ROOT=$BATS_FILE_TMPDIR/node/root FAKE=$BATS_FILE_TMPDIR/node/fake node::make
 }
 
 setup() {
   SANDBOX=$BATS_TEST_TMPDIR
+  REMEMBERED=$BATS_FILE_TMPDIR/remembered
   export ULTRACLUSTER_ROOT=$SANDBOX/root FAKE=$SANDBOX/fake REAL=$SANDBOX/real
   SCRIPTS=$SANDBOX/scripts
   LOG=$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log
@@ -101,12 +106,16 @@ node::cluster_json() {
 
 # cluster_json PYTHON: changes `cluster`, with `gpu` for its group of GPUs
 cluster_json() {
+  remembered::key "$SCRIPTS/cluster.json"
+  KEY+=$1
+  ! remembered::find cluster || { cp "$FOUND" "$SCRIPTS/cluster.json" && return; }
   "$PYTHON" -IS -c '
 import json, sys
 cluster = json.load(open(sys.argv[1]))
 gpu = cluster["node_groups"]["gpu"]
 exec(sys.argv[2])
 json.dump(cluster, open(sys.argv[1], "w"))' "$SCRIPTS/cluster.json" "$1"
+  remembered::keep cluster <"$SCRIPTS/cluster.json"
 }
 
 # node::type TYPE: the group of GPUs is of this type, with what types.json has of it; no more than the name of an unknown one
@@ -140,20 +149,26 @@ node::is_login() {
   node::disks 0
 }
 
-# Runs a command on the node, in a session of its own, with waits of fractions of a second.
+# Runs a command on the node, in a session of its own. It gives up after fractions of a second: where something has to come right in
+# the end, PATIENCE=600 lets a busy machine take its time.
 on_node() {
   setsid --wait env -i PATH="$SANDBOX/bin:$REAL" ULTRACLUSTER_ROOT="$ULTRACLUSTER_ROOT" FAKE="$FAKE" REAL="$REAL" PKILL="$(type -P pkill)" \
-    ULTRACLUSTER_LINGER=0 ULTRACLUSTER_SPREAD="${SPREAD:-0}" ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${NODE_DEADLINE:-0.1}" \
-    ULTRACLUSTER_DNS_DEADLINE=0.3 ULTRACLUSTER_MOUNT_DEADLINE=0.3 ULTRACLUSTER_SLURM_DEADLINE=0.3 ULTRACLUSTER_LUSTRE_EFA_DEADLINE=0.1 ULTRACLUSTER_SLURMD_DEADLINE=0.1 \
-    ULTRACLUSTER_RUN_DEADLINE=10 ULTRACLUSTER_PACKAGES_DEADLINE="${PACKAGES_DEADLINE:-0.2}" ULTRACLUSTER_FETCH_DEADLINE="${FETCH_DEADLINE:-0.3}" "$@" 3>&-
+    ULTRACLUSTER_LINGER=0 ULTRACLUSTER_SPREAD="${SPREAD:-0}" ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${PATIENCE:-0.1}" \
+    ULTRACLUSTER_DNS_DEADLINE="${PATIENCE:-0.3}" ULTRACLUSTER_MOUNT_DEADLINE="${PATIENCE:-0.3}" ULTRACLUSTER_SLURM_DEADLINE="${PATIENCE:-0.3}" \
+    ULTRACLUSTER_LUSTRE_EFA_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_SLURMD_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_RUN_DEADLINE=600 \
+    ULTRACLUSTER_PACKAGES_DEADLINE="${PATIENCE:-0.2}" ULTRACLUSTER_FETCH_DEADLINE="${PATIENCE:-0.3}" "$@" 3>&-
 }
 
 on_init_complete() { on_node "$@" "$SCRIPTS/hyperpod_on_init_complete.sh"; }
 on_create() { on_node "$@" "$SCRIPTS/hyperpod_on_create.sh"; }
 
+# only_steps STEP...: each entry runs these, where the others are not what a test is about.
+only_steps() { sed -i -E "s/^  \[([a-z_]+)\]=\"[^0-9]*\"$/  [\1]=\"$*\"/" "$SCRIPTS/lib/steps.sh"; }
+
 # run_steps STEP...: an entry with these steps only
 run_steps() {
-  on_node ${KILL_AT:+KILL_AT="$KILL_AT"} bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; entry::main $*"
+  on_node REMEMBERED="$REMEMBERED" ${KILL_AT:+KILL_AT="$KILL_AT"} ${KILL_DISKS:+KILL_DISKS="$KILL_DISKS"} \
+    bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; source '$BATS_TEST_DIRNAME/remembered.bash'; entry::main $*"
 }
 
 # library NAME CODE: a line of bash with one of the libraries at hand.
@@ -161,22 +176,24 @@ library() {
   on_node bash -c "set -euo pipefail; ULTRACLUSTER_HOME=$SCRIPTS; source '$SCRIPTS/lib/$1.sh'; $2"
 }
 
+# until_true COMMAND...: returns when it succeeds.
+until_true() { until "$@"; do sleep 0.02; done; }
+
+# holds_lock NAME: somebody else holds a lock of the node, until lets_go.
+holds_lock() {
+  local -r file=$ULTRACLUSTER_ROOT/run/ultracluster/$1.lock
+  mkdir -p "${file%/*}"
+  flock "$file" sleep 600 3>&- &
+  HOLDER=$!
+  while flock --nonblock "$file" true; do sleep 0.02; done
+}
+
+lets_go() { pkill -P "$HOLDER" sleep; }
+
 node::renew() {
   rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
   node::fresh
   if declare -F scenario >/dev/null; then scenario; fi
-}
-
-# node::keep: what node::back brings back. A node that is made again takes longer than a copy of it.
-node::keep() {
-  rm -rf "$SANDBOX/kept"
-  mkdir "$SANDBOX/kept"
-  cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$SANDBOX/kept"
-}
-
-node::back() {
-  rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
-  cp -a "$SANDBOX/kept/." "$SANDBOX"
 }
 
 forget_calls() {
@@ -184,27 +201,41 @@ forget_calls() {
   : >"$FAKE/changes"
 }
 
-# kill_everywhere STEP LEAST: kills a run at each of its changes (LEAST or more) in turn, on a fresh node each. The run
-# after that must leave exactly what an uninterrupted one leaves. With KILL_WHERE=inside, in the middle of the changes of
-# the command KILL_ONLY.
+# kill_everywhere STEP LEAST: a run is killed before each of its changes (LEAST or more), and inside those that take time. The
+# run after that must leave exactly what an uninterrupted one leaves. One run keeps what a kill would leave on disk at each of
+# these points: of a killed run there is nothing else (interruption.bats kills for real).
+#
+# With DEPTH=deep each kill counts. Without, one does not that leaves what the one before left; and of kills between the same three
+# commands the last one counts: of files that are written one after the other, and units that are started so. What does all again
+# when the last is missing does so when more are missing.
 kill_everywhere() {
-  local -r step=$1 least=$2
-  local total change expected found changes
-  run_steps "$step" >"$SANDBOX/output" 2>&1 || { cat "$SANDBOX/output" && return 1; }
+  local -r step=$1 least=$2 disks=$SANDBOX/disks
+  local changes kinds=('') between=('') disk at before='' expected found name verb
+  local -A last=()
+  rm -rf "$disks" && mkdir "$disks"
+  KILL_DISKS=$disks run_steps "$step" >"$SANDBOX/output" 2>&1 || { cat "$SANDBOX/output" && return 1; }
   expected=$(snapshot)
   mapfile -t changes <"$FAKE/changes"
-  total=${#changes[@]}
-  ((total >= least)) || { echo "only $total changes" && cat "$FAKE/changes" && return 1; }
-  node::renew
-  node::keep
-  for ((change = 1; change <= total; change++)); do
-    [[ ${changes[change - 1]} == ${KILL_ONLY:-}* ]] || continue
-    node::back
-    ! KILL_AT=${KILL_WHERE:-before}:$change run_steps "$step" 2>/dev/null >&2 || { echo "survived change $change" && return 1; }
-    run_steps "$step" >"$SANDBOX/output" 2>&1 || { echo "after change $change:" && cat "$SANDBOX/output" && return 1; }
+  ((${#changes[@]} >= least)) || { echo "only ${#changes[@]} changes" && cat "$FAKE/changes" && return 1; }
+  for at in "${!changes[@]}"; do [[ -d $disks/$((at + 1)) ]] || { echo "no disk of change $((at + 1))" && return 1; }; done
+  while read -r name verb _; do kinds+=("$name $verb"); done <"$FAKE/changes"
+  for ((at = 1; at <= ${#changes[@]}; at++)); do
+    between[at]="${kinds[at - 1]}, ${kinds[at]}, ${kinds[at + 1]:-}"
+    last[${between[at]}]=$at
+  done
+  for disk in $(printf '%s\n' "$disks"/* | sort --version-sort); do
+    at=${disk##*/}
+    if [[ ${DEPTH:-} != deep ]]; then
+      [[ $at == *.inside || ${last[${between[at]}]} == "$at" ]] || continue
+      [[ -z $before ]] || ! diff --recursive --brief --no-dereference --exclude={calls,changes,numbers,log} "$disk" "$before" >/dev/null || continue
+    fi
+    before=$disk
+    rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
+    cp -a "$disk/." "$SANDBOX"
+    run_steps "$step" >"$SANDBOX/output" 2>&1 || { echo "after change $at:" && cat "$SANDBOX/output" && return 1; }
     found=$(snapshot)
     [[ $found == "$expected" ]] || {
-      echo "after change $change" && diff <(echo "$expected") <(echo "$found")
+      echo "after change $at" && diff <(echo "$expected") <(echo "$found")
       return 1
     }
   done

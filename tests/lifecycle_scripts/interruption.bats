@@ -3,10 +3,21 @@
 
 load helpers
 
-# Returns when mkfs.xfs has begun.
+# Returns when mkfs.xfs has begun, which does not end before mkfs_ends.
 run_in_background() {
-  on_init_complete env MKFS_SECONDS="$MKFS_SECONDS" >"$SANDBOX/background" 2>&1 &
-  while ! grep -q '^mkfs.xfs' "$FAKE/calls"; do sleep 0.01; done
+  only_steps limits filesystems scratch
+  touch "$FAKE/mkfs_waits"
+  on_init_complete >"$SANDBOX/background" 2>&1 &
+  until_true grep -q '^mkfs.xfs' "$FAKE/calls"
+}
+
+mkfs_ends() { touch "$FAKE/mkfs_goes_on"; }
+
+# A second run, which has to wait for the lock; mkfs.xfs ends when it does.
+second_run() {
+  (until_true grep -qs "waiting up to 600 s for the lock 'run'" "$SANDBOX/second" && mkfs_ends) 3>&- &
+  on_init_complete >"$SANDBOX/second" 2>&1 || return
+  cat "$SANDBOX/second"
 }
 
 @test "killed at any change of limits, the next run completes it" {
@@ -47,39 +58,34 @@ run_in_background() {
 }
 
 @test "of two copies at once, the second waits and finds everything done" {
-  MKFS_SECONDS=0.3 run_in_background
-  run on_init_complete
+  run_in_background
+  run second_run
   wait
   assert::status 0
-  assert::contains "$output" "waiting up to 10 s for the lock 'run'"
   assert::contains "$output" '"state": "already"'
   assert::equal 1 "$(grep -c '^mkfs.xfs' "$FAKE/calls")"
-  assert::states limits=already metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states limits=already filesystems=skipped scratch=already
 }
 
 @test "killed alone, its step still holds the lock: the next run waits for it" {
-  MKFS_SECONDS=0.5 run_in_background
+  run_in_background
   pkill -KILL --oldest -f "^bash $SCRIPTS/hyperpod_on_init_complete.sh"
-  run on_init_complete
+  run second_run
   assert::status 0
-  assert::contains "$output" "waiting up to 10 s for the lock 'run'"
   assert::equal 1 "$(grep -c '^mkfs.xfs' "$FAKE/calls")"
 }
 
 @test "stopped by a signal, the last line says so" {
-  MKFS_SECONDS=0.2 run_in_background
+  run_in_background
   pkill -TERM --oldest -f "^bash $SCRIPTS/hyperpod_on_init_complete.sh"
   wait
   assert::last_log_line "FAILED scratch: stopped by a signal"
 }
 
 @test "a copy that never ends is named" {
-  mkdir -p "$ULTRACLUSTER_ROOT/run/ultracluster"
-  flock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" sleep 5 3>&- &
-  local -r holder=$!
-  while flock --nonblock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" true; do sleep 0.01; done
+  holds_lock run
   run on_init_complete env ULTRACLUSTER_RUN_DEADLINE=0.1
-  pkill -P "$holder" sleep
+  lets_go
   assert::status 1
   assert::last_log_line "FAILED lock: another run of these scripts does not end"
   assert::no_changes
@@ -153,8 +159,9 @@ STEP
 
 @test "after a failure the script lives on, for the log to be shipped" {
   echo 'filesystems::detect() { step::fail "no"; }' >>"$SCRIPTS/steps/filesystems.sh"
-  on_create env ULTRACLUSTER_LINGER=0.4 >"$SANDBOX/output" 2>&1 &
-  while ! grep -qs FAILED "$LOG"; do sleep 0.01; done
-  kill -0 $!
+  only_steps filesystems
+  on_create env ULTRACLUSTER_LINGER=600 >"$SANDBOX/output" 2>&1 &
+  until_true grep -qs FAILED "$LOG"
+  until_true pkill -P "$(pgrep --oldest -f "^bash $SCRIPTS/hyperpod_on_create.sh")" -f '^sleep 600$'
   run ! wait $!
 }

@@ -8,13 +8,12 @@ load software
 readonly URL=https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-0123/api/v1/remote_write
 readonly METRICS="cluster['metrics'] = {'scrape_seconds': 30, 'max_series_per_node': 5000, 'region': 'us-east-1',
   'labels': {'cluster': 'dev', 'node_group': 'gpu'}, 'remote_write_url': '$URL'}"
-readonly STEPS_HERE="node_exporter dcgm_exporter metrics"
 readonly -a ALL_OF_THEM=(node_exporter dcgm_exporter metrics)
 
 scenario() {
   software::shared
   HAVE=cuda software::node
-  software::usual_lock
+  software::lock
   software::done datacenter-gpu-manager-4-core 1:4.7.0-1
   touch "$FAKE/units/nvidia-dcgm"/{enabled,active}
   : >"$ULTRACLUSTER_ROOT/etc/passwd"
@@ -176,8 +175,12 @@ assert wanted.items() <= told.items(), told
 PYTHON
 }
 
-@test "killed at any change, the next run completes it" {
-  KILL_ONLY=systemctl kill_everywhere "$STEPS_HERE" 12
+@test "killed at any change of the exporters, the next run completes it" {
+  kill_everywhere "node_exporter dcgm_exporter" 12
+}
+
+@test "killed at any change of collectors and agent, the next run completes it" {
+  kill_everywhere metrics 12
 }
 
 # --- jobs of GPUs ---

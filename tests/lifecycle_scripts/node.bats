@@ -76,21 +76,21 @@ CASES
 @test "a node that is entered late is waited for" {
   echo 10.1.0.30 >"$FAKE/addresses"
   (sleep 0.2 && sed -i 's/10.1.0.21/10.1.0.30/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json") 3>&- &
-  NODE_DEADLINE=3 run run_steps
+  PATIENCE=600 run run_steps
   assert::status 0
   assert::contains "$output" "compute node of group 'gpu'"
 }
 
 @test "a group that cluster.json does not know is refused at once" {
   sed -i 's/"Name": "gpu"/"Name": "gpu-2"/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  NODE_DEADLINE=30 run run_steps
+  PATIENCE=600 run run_steps
   assert::status 1
   assert::contains "$(tail -n 1 "$LOG")" "FAILED node: instance group 'gpu-2' is not in $SCRIPTS/cluster.json, which knows entrance, gpu, head"
 }
 
 @test "a corrupt cluster.json is refused at once" {
   echo '{"schema": 1, ' >"$SCRIPTS/cluster.json"
-  NODE_DEADLINE=30 run run_steps
+  PATIENCE=600 run run_steps
   assert::status 1
   assert::contains "$(tail -n 1 "$LOG")" "FAILED node: cannot read $SCRIPTS/cluster.json: Expecting property name"
 }

@@ -3,7 +3,8 @@
 
 load helpers
 
-@test "a fresh node gets limits and a striped scratch" {
+@test "a fresh node gets limits and a striped scratch, and a second run finds everything" {
+  local before
   run on_init_complete
   assert::status 0
   assert::states limits=installed metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
@@ -15,44 +16,14 @@ load helpers
   [[ -x $ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-scratch ]]
   assert::contains "$(tail -n 1 "$LOG")" " s: limits metadata filesystems session_user state_pull users directory scratch container_storage job_access health slurm_conf job_ssh slurm_admin"
   assert::contains "$(tail -n 1 "$LOG")" "READY after "
-}
-
-@test "a node without local disks has no scratch" {
-  node::is_login
-  run on_init_complete
-  assert::status 0
-  assert::states limits=installed metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=skipped container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
-}
-
-@test "a second run finds everything and changes nothing" {
-  on_init_complete
-  local -r before=$(snapshot)
+  before=$(snapshot)
   forget_calls
   run on_init_complete
   assert::status 0
   assert::states limits=already metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
   assert::no_changes
   assert::equal "$before" "$(snapshot)"
-}
-
-@test "without a resource configuration an image is being built" {
-  rm "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  run on_init_complete
-  assert::status 0
-  assert::contains "$output" "an image is being built"
-  assert::no_changes
-  [[ ! -e $REPORT ]]
-}
-
-@test "SAGEMAKER_RESOURCE_CONFIG_PATH is followed" {
-  run on_init_complete env SAGEMAKER_RESOURCE_CONFIG_PATH=/nowhere.json
-  assert::status 0
-  assert::contains "$output" "no /nowhere.json: an image is being built"
-}
-
-@test "the report is JSON, one line per step, with every verb" {
-  on_init_complete
-  on_init_complete
+  # The report is JSON, one line per step with every verb, and one for each run.
   "$REAL/python3" -IS - "$REPORT" <<'PYTHON'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
@@ -71,4 +42,26 @@ for line in lines:
     assert isinstance(line["seconds"], float) and line["message"], line
     assert (line["group"], line["role"], line["release"]) == ("gpu", "compute", "2026.11"), line
 PYTHON
+}
+
+@test "a node without local disks has no scratch" {
+  node::is_login
+  run on_init_complete
+  assert::status 0
+  assert::states limits=installed metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=skipped container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+}
+
+@test "without a resource configuration an image is being built" {
+  rm "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  run on_init_complete
+  assert::status 0
+  assert::contains "$output" "an image is being built"
+  assert::no_changes
+  [[ ! -e $REPORT ]]
+}
+
+@test "SAGEMAKER_RESOURCE_CONFIG_PATH is followed" {
+  run on_init_complete env SAGEMAKER_RESOURCE_CONFIG_PATH=/nowhere.json
+  assert::status 0
+  assert::contains "$output" "no /nowhere.json: an image is being built"
 }

@@ -4,9 +4,11 @@
 
 load helpers
 
-# own FILE NEED [CODE]: a step beside ours, named in cluster.json; without code it writes a file and finds it.
+# own FILE NEED [CODE]: a step, named in cluster.json; without code it writes a file and finds it. Beside it runs one of ours, with
+# ALL_STEPS=yes all of them.
 own() {
   local name=${1#??_}
+  [[ -n ${ALL_STEPS:-} ]] || only_steps limits own
   mkdir -p "$SCRIPTS/own_steps"
   if (($# > 2)); then
     printf '%s\n' "$3" >"$SCRIPTS/own_steps/$1.sh"
@@ -44,6 +46,7 @@ state_of() {
 }
 
 @test "they run after ours, in the order of cluster.json, before Slurm is started and before the last look" {
+  export ALL_STEPS=yes
   own 20_agent optional
   own 30_proxy optional
   run on_create
@@ -78,6 +81,7 @@ proxy::verify() { :; }'
   own 10_proxy required 'proxy::detect() { sleep 300; }
 proxy::install() { :; }
 proxy::verify() { :; }'
+  only_steps own
   run on_init_complete ULTRACLUSTER_STEP_MS=600
   assert::status 1
   assert::contains "$(tail -n 1 "$LOG")" "FAILED proxy: the step did not end within 10 min"

@@ -144,8 +144,15 @@ mirror::list() {
   mirror::holds ubuntu22.04 Packages "libnccl2=2.30.7-1+cuda13.3>$(IFS=, && echo "${index[*]}")" "${index[@]/%/=1}"
   mkdir "$FAKE/live"
   # shellcheck disable=SC2016 # expands on the node
-  printf '#!/bin/bash\n: >"$FAKE/live/$$"\nls "$FAKE/live" | wc -l >>"$FAKE/side_by_side"\nsleep 0.3\nbash "%s" "$@"\nrm "$FAKE/live/$$"\n' \
-    "$BATS_TEST_DIRNAME/fakes/aws" >"$SANDBOX/slow"
+  {
+    echo '#!/bin/bash'
+    echo ': >"$FAKE/live/$$"'
+    echo 'ls "$FAKE/live" | wc -l >>"$FAKE/side_by_side"'
+    # The first packages wait for one another.
+    echo 'for ((tries = 0; tries < 3000; tries++)); do [[ $* == *.deb* ]] && ! grep -q "^[3-9]" "$FAKE/side_by_side" || break; sleep 0.02; done'
+    echo "bash '$BATS_TEST_DIRNAME/fakes/aws' \"\$@\""
+    echo 'rm "$FAKE/live/$$"'
+  } >"$SANDBOX/slow"
   chmod +x "$SANDBOX/slow"
   ln -sf "$SANDBOX/slow" "$SANDBOX/bin/aws"
   run run_steps nccl

@@ -35,7 +35,7 @@ load helpers
   mkdir -p "$FAKE/units/slurmdbd"
   touch "$ULTRACLUSTER_ROOT/opt/slurm/etc/slurmdbd.conf"
   echo 3 >"$FAKE/sacctmgr_failures"
-  run run_steps slurm
+  PATIENCE=600 run run_steps slurm
   assert::status 0
   local -r order=$(grep -E '^(sacctmgr|systemctl start slurm)' "$FAKE/calls" | uniq | cut -d ' ' -f 1-3 | tr '\n' ';')
   assert::equal "systemctl start slurmdbd.service;sacctmgr --noheader --parsable2;systemctl start slurmctld.service;" "$order"

@@ -27,7 +27,7 @@ software::archive() {
 scenario() {
   software::shared
   software::node
-  software::usual_lock
+  software::lock
 }
 
 # The node, made once for all tests of a file that begin with the same.
@@ -70,15 +70,6 @@ software::shared() {
     mv "$shared.new" "$shared"
   }
   ln -sfn -t "$SANDBOX" "$shared"/{packages.d,sources,web}
-}
-
-# The lock file without changes, made once, too.
-software::usual_lock() {
-  local -r made=$BATS_FILE_TMPDIR/usual.lock
-  [[ -z ${LOCK_CHANGES:-}${REQUIRED:-}${FLOORS:-} ]] || { software::lock && return; }
-  [[ -e $made ]] || { software::lock && cp -r "$SCRIPTS/releases" "$made" && return; }
-  mkdir -p "$SCRIPTS/releases"
-  cp "$made"/* "$SCRIPTS/releases"
 }
 
 # software::done PACKAGE VERSION: as if it had been installed
@@ -210,6 +201,9 @@ EOT
 software::lock() {
   mkdir -p "$SCRIPTS/releases"
   echo '{"schema": 2, "release": "2026.07", "families": ["plain"], "components": {}}' >"$SCRIPTS/releases/2026.07.lock"
+  # shellcheck disable=SC2034 # remembered::find reads it
+  KEY="${LOCK_CHANGES:-} ${REQUIRED:-} ${FLOORS:-} $(cd "$FAKE/web" && stat --format '%n %s' ./*)"
+  ! remembered::find lock || { cp "$FOUND" "$SCRIPTS/releases/2026.11.lock" && return; }
   "$PYTHON" -IS - "$FAKE/web" "$SCRIPTS/releases/2026.11.lock" "${LOCK_CHANGES:-}" <<'PYTHON'
 import hashlib, json, os, sys
 
@@ -270,6 +264,7 @@ for text in os.environ.get("FLOORS", "").split():
 exec(changes)
 json.dump({"schema": 2, "release": "2026.11", "families": ["plain"], "components": components}, open(target, "w"))
 PYTHON
+  remembered::keep lock <"$SCRIPTS/releases/2026.11.lock"
 }
 
 # release::change PYTHON: another lock file than the usual

@@ -47,7 +47,7 @@ handler() {
 # document NAME MEMBERS [CLUSTER]
 document() { printf '{"schema": 1, "document": "%s", "cluster": "%s", %s}\n' "$1" "${3:-dev}" "$2" >"$FAKE/s3/$1.json"; }
 
-pull() { on_node ULTRACLUSTER_STATE_WAIT="${WAIT:-5}" bash "$SCRIPTS/files/state_pull.sh" "$@"; }
+pull() { on_node ULTRACLUSTER_STATE_WAIT="${WAIT:-600}" bash "$SCRIPTS/files/state_pull.sh" "$@"; }
 
 handled() { cat "$FAKE/handled" 2>/dev/null || true; }
 
@@ -153,11 +153,12 @@ handled() { cat "$FAKE/handled" 2>/dev/null || true; }
 }
 
 @test "two pulls: one after the other" {
-  handler 10_users 'sleep 0.5; echo done'
+  handler 10_users "touch '$SANDBOX/begun'; until [[ -e '$SANDBOX/goes_on' ]]; do sleep 0.02; done; echo done"
   pull &
   local -r first=$!
-  sleep 0.2
+  until_true test -e "$SANDBOX/begun"
   WAIT=0 run pull
+  touch "$SANDBOX/goes_on"
   assert::status 1
   assert::contains "$output" 'another pull does not end'
   wait "$first"

@@ -8,7 +8,6 @@ packages::add() {
   folder "$FAKE/packages"
   [[ -e $FAKE/packages.d/$name || -e $FAKE/any_package ]] || fail "unable to locate package $name"
   [[ ! -e $FAKE/packages.d/$name ]] || bash -euo pipefail "$FAKE/packages.d/$name"
-  kill_at inside
   echo "$VERSION" >"$FAKE/packages/$name"
 }
 
