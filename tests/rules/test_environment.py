@@ -11,8 +11,8 @@ from rules_table import Case, found, table_tests
 from ultracluster.catalog import regions
 from ultracluster.rules.environment.arns import arns
 from ultracluster.rules.environment.tags import TAGS_OF_OURS
-from ultracluster.rules.environment.zones import in_local_zone
 from ultracluster.rules.sets import ENV
+from ultracluster.rules.zones import in_local_zone
 
 ZONE = "network.zone_id"
 TYPE = "node_groups.gpu.instance_type"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+from rules_table import assert_remedy_ends
 
-from tools.rule_examples import found, on_the_day, the_finding, written
+from tools.rule_examples import base_of, found, on_the_day, the_finding, written
 from ultracluster.cli.rule_words import yaml_lines
 from ultracluster.config import Finding
 from ultracluster.rules import all_rules
@@ -18,6 +21,13 @@ from ultracluster.rules.examples import ABSENT, FILE, applied, examples
 
 PLAIN = [code for code, one in examples().items() if not one.where]
 """The others are held to their words where their world is made: test_software.py, test_images.py."""
+TABLES = tuple(
+    prefix
+    for file in Path(__file__).parent.rglob("test_*.py")
+    for prefixes in re.findall(r"table_tests\(\s*((?:[A-Z]+, )+)", file.read_text())
+    for prefix in prefixes.removesuffix(", ").split(", ")
+)
+"""Prefixes of the sets that a table covers, rule by rule."""
 
 
 @cache
@@ -55,6 +65,13 @@ def test_the_good_lines_are_not_and_bring_no_new_error(code: str) -> None:
     assert code not in {one.code for one in after}
     assert {one.code for one in after if one.blocks} <= before
     assert example.good
+
+
+@pytest.mark.parametrize("code", [code for code in PLAIN if not code.startswith(TABLES)])
+def test_the_remedy_works(code: str) -> None:
+    """In the other sets each rule has a case in a table, which applies the remedy."""
+    example = examples()[code]
+    assert_remedy_ends(code, example.at, applied(base_of(example), example.bad))
 
 
 def test_keys_are_taken_away_and_counted_out() -> None:

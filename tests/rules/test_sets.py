@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from project import ROOT, SHIPPED
 
+from ultracluster import rules
 from ultracluster.config import load
 from ultracluster.rules import RULE_SETS, RuleSet, all_rules, check
 
@@ -15,12 +18,23 @@ def test_shipped_environments_break_nothing(name: str) -> None:
     assert [one for one in findings if not one.acknowledged] == []
 
 
+def test_each_module_of_a_subject_has_a_rule() -> None:
+    """A rule without its decorator would be dead; what several modules share lies beside the folders."""
+    folder = Path(rules.__path__[0])
+    modules = {
+        ".".join((rules.__name__, *file.relative_to(folder).with_suffix("").parts))
+        for file in folder.glob("*/**/*.py")
+        if file.name != "__init__.py"
+    }
+    assert {rule.check.__module__ for rule in all_rules()} == modules
+
+
 @pytest.mark.parametrize("rule_set", RULE_SETS, ids=lambda rule_set: rule_set.prefix)
 def test_titles_are_unique_and_sourced(rule_set: RuleSet) -> None:
-    rules = rule_set.rules
-    assert len({rule.title for rule in rules}) == len(rules)
-    assert all(rule.source and not rule.title.endswith(".") for rule in rules)
-    assert all(rule.id.startswith(rule_set.prefix) for rule in rules)
+    of_set = rule_set.rules
+    assert len({rule.title for rule in of_set}) == len(of_set)
+    assert all(rule.source and not rule.title.endswith(".") for rule in of_set)
+    assert all(rule.id.startswith(rule_set.prefix) for rule in of_set)
 
 
 def test_the_number_of_a_rule_that_is_gone_is_not_given_again() -> None:

@@ -61,24 +61,27 @@ def assert_mended(rule_set: RuleSet, case: Case) -> None:
 
 
 def assert_remedy_works(case: Case) -> None:
-    """Each option of the remedy, applied as it is, ends the finding and brings no new error."""
+    """As `assert_remedy_ends`, for a case."""
     data = changed(environment_data(case.base), copy.deepcopy(case.broken))
+    assert_remedy_ends(case.rule, case.at, data, case.says)
+
+
+def assert_remedy_ends(rule: str, at: str, data: dict[str, Any], says: str = "") -> None:
+    """Each option of the remedy, applied as it is, ends the finding and brings no new error."""
     before = check(loaded(data))
-    hits = [
-        one for one in before if (one.code, one.dotted) == (case.rule, case.at) and case.says in one.message
-    ]
+    hits = [one for one in before if (one.code, one.dotted) == (rule, at) and says in one.message]
     assert hits
     remedy = hits[0].remedy
     if not remedy.options:
         assert remedy.lacking and remedy.note
-        assert WITHOUT_REMEDY.get(case.rule) == remedy.lacking, f"{case.rule} lacks a {remedy.lacking}"
+        assert WITHOUT_REMEDY.get(rule) == remedy.lacking, f"{rule} lacks a {remedy.lacking}"
     errors = {(one.code, one.dotted) for one in before if one.blocks}
     for option in remedy.options:
         try:
             after = check(loaded(apply(data, option)))
         except InvalidEnvironmentError as error:
             after = list(error.findings)
-        assert (case.rule, case.at) not in {(one.code, one.dotted) for one in after}, option
+        assert (rule, at) not in {(one.code, one.dotted) for one in after}, option
         new = [
             f"{one.code} {one.dotted}: {one.message}"
             for one in after

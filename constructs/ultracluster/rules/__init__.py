@@ -1,47 +1,24 @@
-"""What AWS would refuse or silently get wrong, found before anything is deployed."""
+"""What AWS would refuse or silently get wrong, found before anything is deployed.
+
+Each module of a subject's folder has rules, and importing this package imports all of them. What several
+modules share lies beside the folders.
+"""
 
 from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import walk_packages
 
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
 from ultracluster.config.loader import ShapeError
 from ultracluster.model import Traits
-from ultracluster.rules import (
-    eks,
-    environment,
-    groups,
-    hyperpod,
-    network,
-    observability,
-    parallelcluster,
-    pcs,
-    people,
-    slurm,
-    software,
-    steps,
-    storage,
-    teams,
-)
 from ultracluster.rules.engine import Breach, Rule, RuleSet, judge, run
 from ultracluster.rules.parts import parts_in
 from ultracluster.rules.sets import RULE_SETS
 
-SUBJECTS = (
-    eks,
-    environment,
-    groups,
-    hyperpod,
-    network,
-    observability,
-    parallelcluster,
-    pcs,
-    people,
-    slurm,
-    software,
-    steps,
-    storage,
-    teams,
-)
-"""Folders of rules; importing them fills the sets."""
+for _module in walk_packages(__path__, f"{__name__}."):
+    if _module.name.count(".") > __name__.count(".") + 1:  # in a subject's folder: it fills the sets
+        import_module(_module.name)
 
 
 def all_rules() -> tuple[Rule, ...]:

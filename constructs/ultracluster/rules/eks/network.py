@@ -13,8 +13,8 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.zones import in_local_zone, not_a_zone_of, unknown_zone
 from ultracluster.rules.sets import EKS
+from ultracluster.rules.zones import in_local_zone, not_a_zone_of, unknown_zone
 
 CREATE = "EKS API reference, CreateCluster"
 VPC_GUIDE = "EKS User Guide, View Amazon EKS networking requirements for VPC and subnets"

@@ -11,9 +11,9 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import moved_to
-from ultracluster.rules.environment.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
+from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import ENV, HYPERPOD
+from ultracluster.rules.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
 
 _ZONE_ID: YamlPath = ("zone_id",)
 _LIST_ZONES = (

@@ -21,9 +21,9 @@ from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import moved_to
-from ultracluster.rules.environment.zones import in_local_zone, not_a_zone_of
+from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import GRP
+from ultracluster.rules.zones import in_local_zone, not_a_zone_of
 
 DATE = "2026-11-22"
 BLOCKS = "EC2 User Guide, Capacity Blocks for ML"

@@ -10,7 +10,7 @@ from ultracluster.config.nodes import RestrictedLustre
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import moved_to
+from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import HYP, HYPERPOD, KUBERNETES
 
 API = (

@@ -11,8 +11,8 @@ from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, whole, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous, typed
+from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import HYP
 
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"

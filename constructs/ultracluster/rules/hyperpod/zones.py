@@ -18,8 +18,8 @@ from ultracluster.model.addresses import (
     usable_addresses,
 )
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.zones import not_a_zone_of, usual_zones
 from ultracluster.rules.sets import HYP
+from ultracluster.rules.zones import not_a_zone_of, usual_zones
 
 ZONES = (
     "SageMaker Developer Guide, Setting up SageMaker HyperPod clusters across multiple AZs "

@@ -11,8 +11,8 @@ from ultracluster.config.remedy import ask, beside, drop, rename, write
 from ultracluster.config.storage import ExistingDatabase, ExistingOpenZfs
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
+from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCL
 
 OUR_TAGS = 1

@@ -13,7 +13,7 @@ from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import moved_to
+from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCS
 
 GUIDE = "AWS PCS User Guide"

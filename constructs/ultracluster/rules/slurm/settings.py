@@ -11,7 +11,7 @@ from ultracluster.config.slurm import SlurmSettings
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import new_database
+from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import HPS, PCL, SLU, SLURM
 
 DATE = "2026-11-22"

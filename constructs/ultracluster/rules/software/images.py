@@ -11,8 +11,8 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.group_image import newest_known, place_of_image
 from ultracluster.rules.sets import IMG, KUBERNETES
-from ultracluster.rules.software.group_image import newest_known, place_of_image
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run

@@ -12,8 +12,8 @@ from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import Remedy, anywhere, ask, either, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import SLURM, SOF
-from ultracluster.rules.storage.lustre_changes import without_efa
 from ultracluster.software import (
     Component,
     InvalidLockError,

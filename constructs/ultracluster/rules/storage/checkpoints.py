@@ -11,8 +11,8 @@ from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoints import checkpoint_gb, likely_parameters, write_speed
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.lustre_changes import faster
 from ultracluster.rules.sets import FSX
-from ultracluster.rules.storage.lustre_changes import faster
 from ultracluster.rules.storage.offers import offer_at
 
 

@@ -15,10 +15,10 @@ from ultracluster.config.remedy import ask, drop, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import new_database
-from ultracluster.rules.environment.zones import not_a_zone_of, unknown_zone, usual_zones
 from ultracluster.rules.hyperpod.groups import continuous
+from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import DATA, kinds_with
+from ultracluster.rules.zones import not_a_zone_of, unknown_zone, usual_zones
 
 _IN_A_VPC = "RDS User Guide: Working with a DB instance in a VPC"
 _LIST_ZONES = (

@@ -14,8 +14,8 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
 )
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.lustre_changes import other_tiers
 from ultracluster.rules.sets import FSX
-from ultracluster.rules.storage.lustre_changes import other_tiers
 
 CREATE = "botocore 1.44.5 fsx: CreateFileSystem"
 CREATE_LUSTRE = "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration"

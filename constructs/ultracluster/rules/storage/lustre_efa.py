@@ -12,8 +12,8 @@ from ultracluster.config.remedy import ask, beside, either, write
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import FSX
-from ultracluster.rules.storage.lustre_changes import without_efa
 from ultracluster.rules.storage.offers import offer_at
 
 _GUIDE = "FSx for Lustre User Guide: Working with EFA-enabled file systems"

@@ -17,9 +17,9 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import Remedy, ask, beside, either, write
 from ultracluster.config.storage import NewOpenZfs, Persistent2SsdLustre
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.zones import in_local_zone
+from ultracluster.rules.lustre_changes import other_deployment, other_tiers, without_efa
 from ultracluster.rules.sets import FSX
-from ultracluster.rules.storage.lustre_changes import other_deployment, other_tiers, without_efa
+from ultracluster.rules.zones import in_local_zone
 
 
 def offer_at(home: Region, network: Network) -> LustreOffer | None:

@@ -8,8 +8,8 @@ from ultracluster.config import Environment
 from ultracluster.config.remedy import write
 from ultracluster.config.storage import DataRepository, ScratchLustre, Storage
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.lustre_changes import other_deployment
 from ultracluster.rules.sets import DATA
-from ultracluster.rules.storage.lustre_changes import other_deployment
 
 
 @DATA.rule(

@@ -12,8 +12,8 @@ from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, inside, relative, rename, write
 from ultracluster.config.storage import DataRepository
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.lustre_changes import other_deployment
 from ultracluster.rules.sets import FSX
-from ultracluster.rules.storage.lustre_changes import other_deployment
 
 _FOLDERS = "data_repositories"
 _CREATE = "botocore 1.44.5 fsx: CreateDataRepositoryAssociation"

@@ -13,7 +13,7 @@ from ultracluster.config.remedy import anywhere, ask, drop
 from ultracluster.model import Cluster
 from ultracluster.model.people import team_users
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import new_database
+from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import SLURM, TEA
 from ultracluster.rules.teams.fields import DATE, SACCTMGR
 

@@ -11,7 +11,7 @@ from ultracluster.config.remedy import Remedy, anywhere, ask, either
 from ultracluster.config.storage import RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.rules.environment.arns import arns
-from ultracluster.rules.environment.zones import usual_zones
+from ultracluster.rules.zones import usual_zones
 
 
 def moved_to(of: Cluster, *names: str) -> Remedy:
