@@ -107,7 +107,10 @@ def _types() -> Iterator[Line]:
     for name in sorted({one for one in ec2 if re.match(r"p[5-9]|trn", one)} - known.keys() - left_out.keys()):
         yield Line("new", "instances.json", f"{name}: EC2 has it, for training by its name")
     for name in sorted(known.keys() - ec2):
-        yield Line("gone", "instances.json", f"{name}: EC2's API no longer names it")
+        if not known[name].announced:
+            yield Line("gone", "instances.json", f"{name}: EC2's API no longer names it")
+    for name in sorted(name for name in known.keys() & ec2 if known[name].announced):
+        yield Line("changed", "instances.json", f"{name}: EC2's API has it, so `announced` is out of date")
     plans = authorities.enum("sagemaker", "ReservedCapacityInstanceType")
     ours = {one.hyperpod_name for one in known.values() if one.training_plan}
     for name in sorted(plans - ours):

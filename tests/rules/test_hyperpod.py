@@ -6,8 +6,11 @@ import json
 import re
 from typing import Any
 
-from rules_table import Case, found, table_tests
+import pytest
+from recipes import NEW_TYPE, types_with_the_new_one
+from rules_table import Case, found, table_tests, world_tests
 
+from ultracluster.catalog import instances
 from ultracluster.rules.sets import HYP
 
 GPU = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "gpu"}
@@ -22,6 +25,13 @@ TYPE, TRAIN, SYSTEM = "node_groups.gpu.instance_type", "node_groups.train", "nod
 FLEXIBLE = {f"{TRAIN}.instance_type": "g6e.24xlarge", f"{TRAIN}.capacity": {"kind": "on-demand"}}
 
 
+@pytest.fixture(autouse=True)
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a type of which it is unknown whether HyperPod has it."""
+    types = types_with_the_new_one()
+    monkeypatch.setattr(instances, "instance_types", lambda: types)
+
+
 def groups(count: int) -> dict[str, Any]:
     """So many groups in all; three are there."""
     return {f"node_groups.more{number}": GPU for number in range(count - 3)}
@@ -32,6 +42,14 @@ def patching(schedule: str) -> dict[str, str]:
 
 
 CASES = [
+    Case(
+        "HYP097",
+        {TYPE: NEW_TYPE},
+        TYPE,
+        f"unknown whether HyperPod has ml.{NEW_TYPE}",
+        "48xlarge",
+        {TYPE: "p6-b300.48xlarge"},
+    ),
     Case(
         "HYP010",
         groups(101),
@@ -598,6 +616,7 @@ NOVA_CASES = [
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(
     HYP, cases=[*CASES, *ZONE_CASES, *WINDOW_CASES, *NOVA_CASES]
 )
+test_the_examples_of_a_world_of_their_own = world_tests(HYP)
 
 
 def test_types_that_nobody_knows_are_left_to_others() -> None:

@@ -87,6 +87,8 @@ class InstanceType:
     """False on p6-b300 and p6e-gb200, whose first card is ENA only."""
     efa_cards: tuple[int, ...] = ()
     """NetworkCardIndex of the cards that take an EFA; for n EFAs use the first n."""
+    efa_cards_assumed: bool = False
+    """`efa_cards` is an assumption, one EFA per card, because AWS has not published the cards."""
     recommended_efa_interfaces: tuple[int, ...] = ()
     """Numbers of EFAs that the EC2 User Guide describes where it names no maximum."""
     efa_layout_rule: str = ""
@@ -121,7 +123,7 @@ class InstanceType:
     lists; of HyperPod, which has prices of its own, it proves nothing."""
     training_plan: bool = False
     """SageMaker training plans are sold for it (botocore ReservedCapacityInstanceType)."""
-    hyperpod: bool = False
+    hyperpod: bool | None = None
     """HyperPod takes it (botocore ClusterInstanceType)."""
     hyperpod_regions: tuple[str, ...] = ()
     """Regions with a HyperPod price (cfn-lint). A missing Region proves nothing."""
@@ -135,10 +137,10 @@ class InstanceType:
     lustre_efa_client: bool | None = None
     """Can mount FSx for Lustre over EFA: an EFA type from Nitro v4, except families that FSx leaves out."""
     lustre_gds_client: bool | None = None
+    """The FSx guide names it for GPUDirect Storage."""
     hyperpod_disaggregation: bool = False
     """HyperPod's inference operator takes it for prefill and decode apart (SageMaker Developer Guide,
     disaggregated prefill and decode)."""
-    """The FSx guide names it for GPUDirect Storage."""
     lustre_efa_interfaces: int | None = None
     """EFA interfaces the FSx client set-up uses by default; each is one of 1024 connections."""
 
@@ -168,6 +170,8 @@ class InstanceType:
     """What a reader should know, contradictions of sources above all."""
     sources: tuple[str, ...] = ()
     """Where the figures come from."""
+    announced: str = ""
+    """Day of AWS's announcement, `yyyy-mm-dd`, while EC2's API does not have the type."""
     declared: bool = False
     """Declared in an environment file, not in the catalogue."""
 

@@ -116,6 +116,8 @@ def _instance_type(name: str, row: Mapping[str, Any]) -> InstanceType:
         cards = tuple(NetworkCards(**_frozen(row)) for row in fields["network_cards_api"])
         fields["network_cards_api"] = cards
         fields.setdefault("efa_cards", _efa_cards(cards))
+    elif "efa_cards" not in fields and (assumed := _assumed_cards(fields)):
+        fields |= {"efa_cards": assumed, "efa_cards_assumed": True}
     nitro = fields.get("nitro")
     if fields.get("efa_interfaces") == 0 or (nitro and nitro < _NITRO_WITH_LUSTRE_EFA):
         fields.setdefault("lustre_efa_client", False)
@@ -130,6 +132,12 @@ def _instance_type(name: str, row: Mapping[str, Any]) -> InstanceType:
 def _efa_cards(cards: tuple[NetworkCards, ...]) -> tuple[int, ...]:
     with_efa = (row for row in cards if "efa" in row.interface_types)
     return tuple(card for row in with_efa for card in range(row.first, row.last + 1))
+
+
+def _assumed_cards(row: Mapping[str, Any]) -> tuple[int, ...]:
+    """One EFA per card; none where the numbers of cards and EFAs do not allow it, or are unknown."""
+    first, efas = 0 if row.get("efa_on_card_0", True) else 1, row.get("efa_interfaces") or 0
+    return tuple(range(first, first + efas)) if first + efas <= row.get("network_cards", 1) else ()
 
 
 def _frozen(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -140,8 +140,13 @@ def _runs(kind: OrchestratorKind, instance_type: InstanceType) -> Reason:
     title = f"{instance_type.name} in UltraServers" if instance_type.ultraserver else instance_type.name
     if TRAITS[kind].hyperpod and not instance_type.hyperpod:
         source = "SageMaker API reference, ClusterInstanceType"
+        unknown = instance_type.hyperpod is None
+        words = f"whether HyperPod has {instance_type.hyperpod_name} is unknown"
         return Reason(
-            title=title, answer="no", words=f"HyperPod has no ml.{instance_type.name}", source=source
+            title=title,
+            answer="partly" if unknown else "no",
+            words=words if unknown else f"HyperPod has no {instance_type.hyperpod_name}",
+            source=source,
         )
     by = [name for name in CAPACITIES if _takes(kind, name, instance_type).answer == "yes"]
     words = f"by {', '.join(by)}" if by else "by no kind of capacity"

@@ -35,10 +35,10 @@ class Example:
     bad: dict[str, Any]
     good: dict[str, Any]
     """Changes on top of `bad`."""
-    at: str
-    """Path of the finding."""
-    says: str
-    instead: str
+    at: str = ""
+    """Path of the finding. `make generate` writes it, the message and the remedy."""
+    says: str = ""
+    instead: str = ""
     where: str = ""
     """What must be true besides the file, such as a software release that does not exist; empty for most."""
 

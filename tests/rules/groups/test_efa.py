@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from recipes import NEW_TYPE, types_with_the_new_one
 from rules_support import GB300
-from rules_table import Case, found, table_tests
+from rules_table import Case, found, table_tests, world_tests
 
-from ultracluster.catalog import instance_types
+from ultracluster.catalog import instance_types, instances
 from ultracluster.rules.sets import EFA
 
 TYPE = "node_groups.gpu.instance_type"
@@ -21,6 +22,15 @@ NEW = "p6e-gb300.36xlarge"
 TRAIN, LOGIN = "node_groups.train", "node_groups.login"
 ENA = {f"{TRAIN}.ena_express": "tcp"}
 CASES = [
+    Case(
+        "EFA013",
+        {f"{TRAIN}.instance_type": NEW_TYPE},
+        f"{TRAIN}.instance_type",
+        "one EFA on each of the cards 1 to 16",
+        "48xlarge",
+        {f"{TRAIN}.instance_type": "p6-b300.48xlarge"},
+        base="pcs-p6-b200",
+    ),
     Case(
         "EFA001",
         {TYPE: "g5.2xlarge", "node_groups.gpu.efa_interface": "efa"},
@@ -154,6 +164,14 @@ CASES = [
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(EFA, cases=CASES)
+test_the_examples_of_a_world_of_their_own = world_tests(EFA)
+
+
+@pytest.fixture(autouse=True)
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a type whose network cards are unknown."""
+    types = types_with_the_new_one()
+    monkeypatch.setattr(instances, "instance_types", lambda: types)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ultracluster.catalog import InstanceType, instance_types
+from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
 from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import EFA
+from ultracluster.rules.sets import EFA, kinds_with
 
 EFA_GUIDE = "EC2 User Guide, Elastic Fabric Adapter for AI/ML and HPC workloads on Amazon EC2"
 CARDS_GUIDE = "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards"
@@ -155,6 +155,33 @@ def declared_addresses(declared: DeclaredInstanceType) -> Iterator[Breach]:
             "takes 32 for its 32 cards on HyperPod with Slurm. A subnet that is too small cannot be "
             "enlarged later.",
             write(declared.network_cards),
+        )
+
+
+@EFA.rule(
+    13,
+    "warning",
+    "AWS has published the network cards of the instance type",
+    source="EC2 DescribeInstanceTypes, NetworkInfo.NetworkCards",
+    date="2026-11-27",
+    by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
+    kinds=kinds_with(lambda traits: traits.has_instances and not traits.validates),  # ours lay them out
+)
+def cards_assumed(group: Group) -> Iterator[Breach]:
+    kind = group.type
+    if group.role == "compute" and group.interfaces and kind and kind.efa_cards_assumed:
+        first, last = kind.efa_cards[0], kind.efa_cards[-1]
+        published = [
+            one.name for one in instance_types().values() if one.accelerator and one.network_cards_api
+        ]
+        yield Breach(
+            ("instance_type",),
+            f"the launch template assumes one EFA on each of the cards {first} to {last}, because the row of "
+            f"{kind.name} in catalog/instances.json has no `network_cards_api`; EC2 refuses to launch a node "
+            "with a wrong layout.",
+            write(*nearest_instance_types(kind.name, candidates=published, count=1)).noting(
+                "or that key, from DescribeInstanceTypes"
+            ),
         )
 
 

@@ -6,9 +6,9 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from ultracluster.catalog import Region, instance_types, nearest_instance_types
+from ultracluster.catalog import InstanceType, Region, instance_types, nearest_instance_types
 from ultracluster.config.nodes import ScheduledPatching
-from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, whole, write
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, whole, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous, typed
@@ -30,17 +30,46 @@ QUOTA_SEEN_GIB = 1024
 def type_in_hyperpod(group: Group) -> Iterator[Breach]:
     if not group.in_service:
         return
-    offered = [kind for kind in instance_types().values() if kind.hyperpod]
     for place, kind in typed(group):
-        if kind.hyperpod or kind.declared:
-            continue
-        alike = [one.name for one in offered if bool(one.accelerator) == bool(kind.accelerator)]
-        near = nearest_instance_types(kind.name, candidates=alike, count=1)
-        yield Breach(
-            place,
-            f"HyperPod's API refuses {kind.hyperpod_name}, although EC2 has {kind.name}.",
-            write(near[0]) if near else ask("fact", "a type of HyperPod's list"),
-        )
+        if kind.hyperpod is False:
+            yield Breach(
+                place,
+                f"HyperPod's API refuses {kind.hyperpod_name}, although EC2 has {kind.name}.",
+                _listed(kind),
+            )
+
+
+@HYP.rule(
+    97,
+    "warning",
+    "The catalogue says whether HyperPod has the instance type",
+    source=f"{GROUP_API} (InstanceType; botocore 1.44.5)",
+    date="2026-11-27",
+    by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
+    "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
+)
+def type_unknown_to_hyperpod(group: Group) -> Iterator[Breach]:
+    if not group.in_service:
+        return
+    for place, kind in typed(group):
+        if kind.hyperpod is None and not kind.declared:
+            yield Breach(
+                place,
+                f"it is unknown whether HyperPod has {kind.hyperpod_name}: the row of {kind.name} in "
+                "catalog/instances.json has no key `hyperpod`, and a quota of that name would settle it.",
+                _listed(kind).noting("or the key `hyperpod` in its row, once AWS lists the type"),
+            )
+
+
+def _listed(kind: InstanceType) -> Remedy:
+    """The nearest type of HyperPod's list."""
+    alike = [
+        one.name
+        for one in instance_types().values()
+        if one.hyperpod and bool(one.accelerator) == bool(kind.accelerator)
+    ]
+    near = nearest_instance_types(kind.name, candidates=alike, count=1)
+    return write(near[0]) if near else ask("fact", "a type of HyperPod's list")
 
 
 @HYP.rule(
