@@ -1,104 +1,30 @@
-"""An instance type of a new family, added as CONTRIBUTING says: one row and one price, and all know it."""
+"""An instance type of a new family, added as CONTRIBUTING.md prints it: every part knows it."""
 
 from __future__ import annotations
 
-import csv
 import json
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from project import ROOT
+from recipe_checkout import copy_with, run
+from recipes import NEW_TYPE as NAME
+from recipes import new_type
 
-NAME = "p7.48xlarge"
-ROW: dict[str, Any] = {
-    "vcpu": 256,
-    "memory_gib": 4096,
-    "architecture": "x86_64",
-    "accelerator": {"name": "R200", "manufacturer": "NVIDIA", "count": 8, "memory_gib": 2304},
-    "network_gbps": 12800,
-    "network_cards": 17,
-    "network_interfaces": 33,
-    "efa_interfaces": 16,
-    "efa_only": True,
-    "efa_on_card_0": False,
-    "efa_layout_rule": "P6_B300",
-    "network_cards_api": [
-        {"first": 0, "last": 0, "baseline_gbps": 100, "peak_gbps": 100, "interfaces": 2,
-         "interface_types": ["interface"]},
-        {"first": 1, "last": 16, "baseline_gbps": 800, "peak_gbps": 800, "interfaces": 2,
-         "interface_types": ["interface", "efa", "efa-only"]},
-    ],
-    "nitro": 6,
-    "ipv4_per_interface": 50,
-    "hyperpod_addresses_slurm": 17,
-    "hyperpod_addresses_eks": 66,
-    "local_nvme_disks": 8,
-    "local_nvme_gb": 30720,
-    "threads_per_core": [1, 2],
-    "hyperpod": True,
-    "hyperpod_regions": ["us-west-2"],
-    "regions": ["us-west-2"],
-    "gpu_direct_rdma": True,
-    "lustre_efa_client": True,
-    "lustre_efa_interfaces": 16,
-    "lustre_gds_client": True,
-    "link": "NVLink",
-    "nvswitch": True,
-    "imex": False,
-    "nccl_protocol": "RDMA",
-    "sources": ["announcement of the type"],
-}  # fmt: skip
-PRICE = {
-    "instance_type": NAME,
-    "region_or_zone": "us-west-2",
-    "az_ids": "usw2-az2",
-    "on_demand_usd_hr": "150.5",
-    "od_source": "price list of the announcement",
-    "od_date": "2026-11-20",
-}
-
-COPIED = ["constructs", "lifecycle_scripts", "environments", "tests"]
+ROW = new_type()
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with the row, the price, and an environment with nodes of the type."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for name in COPIED:
-        ignored = shutil.ignore_patterns("__pycache__", "__snapshots__", "*.bats")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-    catalogue = folder / "constructs/ultracluster/catalog"
-    instances = json.loads((catalogue / "instances.json").read_text())
-    instances["types"][NAME] = ROW
-    (catalogue / "instances.json").write_text(json.dumps(instances))
-    with (catalogue / "prices.csv").open(newline="") as file:
-        columns = csv.DictReader(file).fieldnames
-    assert columns
-    with (catalogue / "prices.csv").open("a", newline="") as file:
-        csv.DictWriter(file, columns, restval="").writerow(PRICE)
+    """A copy of the project with the type, and an environment with nodes of it."""
+    folder = copy_with(tmp_path_factory.mktemp("checkout"), "instance type")
     text = (folder / "environments/dev.yaml").read_text()
     lustre = "capacity_gib: 9600\n    throughput_mbps_per_tib: 1000\n    efa: true\n    gds: true\n"
     text = text.replace("capacity_gib: 1200\n    throughput_mbps_per_tib: 250\n", lustre)
     (folder / "environments/dev.yaml").write_text(text.replace("g6e.12xlarge", NAME))
     return folder
-
-
-def run(checkout: Path, *command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=checkout,
-        env=os.environ | {"PYTHONPATH": f"{checkout}/constructs:{checkout}/tests/support", "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def ultracluster(checkout: Path, *arguments: str) -> str:
@@ -112,8 +38,9 @@ def findings_in(printed: str) -> list[dict[str, Any]]:
 
 
 def test_no_part_of_the_project_knew_it() -> None:
+    folders = ["constructs", "lifecycle_scripts", "stacks", ":!constructs/ultracluster/rules/examples.json"]
     found = subprocess.run(
-        ["git", "grep", "-lE", r"\bp7\b", "--", "constructs", "lifecycle_scripts", "stacks"],
+        ["git", "grep", "-lE", r"\bp7\b", "--", *folders],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -122,10 +49,29 @@ def test_no_part_of_the_project_knew_it() -> None:
     assert found.stdout == ""
 
 
-def test_validate_finds_nothing_unknown(checkout: Path) -> None:
+def test_validate_warns_of_what_aws_has_not_published(checkout: Path) -> None:
     findings = findings_in(ultracluster(checkout, "validate", "environments/dev.yaml", "--json"))
     assert "ENV018" not in str(findings)
     assert "error" not in {one["severity"] for one in findings}
+    (unknown,) = (one for one in findings if one["code"] == "HYP097")
+    assert "unknown whether HyperPod has ml.p7.48xlarge" in unknown["message"]
+
+
+def test_pcs_gets_a_launch_template_by_assumption(checkout: Path) -> None:
+    code = f"""
+import json
+from rules_support import changed, environment_data, loaded
+from ultracluster.model import resolve
+from ultracluster.rules import check
+changes = {{"node_groups.train.instance_type": {NAME!r}}}
+environment = loaded(changed(environment_data("pcs-p6-b200"), changes))
+cards = [one.card for one in resolve(environment.environment).groups["train"].interfaces]
+print(json.dumps([cards, [[one.code, one.severity] for one in check(environment)]]))
+"""
+    cards, findings = json.loads(run(checkout, "-c", code))
+    assert cards == list(range(17))
+    assert ["EFA013", "warning"] in findings
+    assert not {"PCS025", "HYP097"} & {code for code, _ in findings}
 
 
 def test_validate_names_a_fact_that_the_row_lacks(checkout: Path) -> None:
