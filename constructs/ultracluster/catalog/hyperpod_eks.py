@@ -134,7 +134,7 @@ def packages_of_image(resilience: str) -> tuple[str, ...]:
 
 
 def tiered_checkpoints() -> Mapping[str, Any]:
-    """Managed tiered checkpoints: `percent` of memory (least, most), `port`, `log_folder`, `s3_actions`."""
+    """Managed tiered checkpoints: `percent` of memory (least, most), `port`, `log_folder`."""
     return MappingProxyType(_document()["tiered_checkpoints"])
 
 

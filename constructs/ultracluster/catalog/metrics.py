@@ -16,8 +16,6 @@ from typing import Any, Literal, cast
 from ultracluster.catalog._nearest import nearest
 
 Kind = Literal["counter", "gauge", "histogram", "untyped"]
-COMMON_LABELS = ("cluster", "node", "node_group", "instance_type", "instance_id", "rack")
-"""What every series has beside its own labels: of the agent, or of the node's labels on Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +48,7 @@ class Metric:
     exporter: str
     type: Kind
     labels: tuple[str, ...]
-    """Without `COMMON_LABELS`."""
+    """Its own, beside those that every series gets: cluster, node, node_group, instance_type and more."""
     newer_labels: tuple[str, ...] = ()
     """What newer versions of its exporter have beside these: nothing of ours may need them."""
     per: tuple[str, ...]

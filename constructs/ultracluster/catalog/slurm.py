@@ -38,8 +38,6 @@ class HyperPodSlurmFacts:
 
     denied: Mapping[str, str]
     """What to do instead, by name of the parameter."""
-    denied_values: Mapping[str, Mapping[str, str]]
-    """Words of a parameter that would harm, with what works instead."""
     required_words: Mapping[str, str]
     """A word that a parameter must have."""
 
@@ -63,9 +61,7 @@ def word_lists() -> frozenset[str]:
 @cache
 def hyperpod_slurm() -> HyperPodSlurmFacts:
     row = _facts()["hyperpod"]
-    return HyperPodSlurmFacts(
-        denied=row["denied"], denied_values=row["denied_values"], required_words=row["required_words"]
-    )
+    return HyperPodSlurmFacts(denied=row["denied"], required_words=row["required_words"])
 
 
 def hyperpod_slurm_versions() -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from ultracluster.catalog.hyperpod_eks import (
     health_agent_regions,
     hyperpod_addon_window,
     hyperpod_kubernetes_window,
+    tiered_checkpoints,
 )
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
@@ -220,12 +221,12 @@ def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
     source="SageMaker Developer Guide, Managed tiered checkpointing (20 to 100; the API says 0 to 100)",
 )
 def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
-    percent = hyperpod.tiered_checkpoints_percent
-    if percent and percent < 20:
+    percent, least = hyperpod.tiered_checkpoints_percent, tiered_checkpoints()["percent"][0]
+    if percent and percent < least:
         yield Breach(
             ("tiered_checkpoints_percent",),
-            f"{percent} %: the guide requires at least 20, the API nothing (the two disagree).",
-            write(20),
+            f"{percent} %: the guide requires at least {least}, the API nothing (the two disagree).",
+            write(least),
         )
 
 
