@@ -65,6 +65,7 @@ def act(
     """Judge, look at jobs, ask the person, ask AWS, wait, report: the same for every action."""
     from ultracluster.account import jobs
     from ultracluster.account.nodes.ec2_wait import counts
+    from ultracluster.account.nodes.hyperpod_wait import SETTLE
 
     found, missing = fleet.find(names)
     outcomes = [fleet.absent(name) for name in missing]
@@ -95,7 +96,7 @@ def act(
     if choice.wait and accepted:
         groups = {node.group for node in nodes if node.name in accepted}
         leaving = accepted if action != "reboot" else set[str]()
-        settle = 180 if action == "reboot" else 0
+        settle = SETTLE if action == "reboot" else 0
         if fleet.cluster:
             late = wait_for(fleet, groups, leaving, settle, choice.timeout)
         elif leaving:

@@ -55,10 +55,6 @@ class MetricsDestination:
             )
         return iam.PolicyStatement(sid="QueryMetrics", actions=list(_QUERIES), resources=[self.workspace_arn])
 
-    def grant_write(self, role: iam.IRole) -> None:
-        """Let a role write metrics."""
-        role.add_to_principal_policy(self.write_statement())
-
     @staticmethod
     def of(workspace_arn: str, *, role_arn: str | None = None) -> MetricsDestination:
         """A workspace that exists, by its ARN, which may be a token."""
