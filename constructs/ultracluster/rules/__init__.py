@@ -1,4 +1,4 @@
-"""What AWS would refuse or silently get wrong, found before anything is deployed.
+"""Rules that find what AWS refuses or silently gets wrong, before anything is deployed.
 
 Each module of a subject's folder has rules, and importing this package imports all of them. What several
 modules share lies beside the folders.

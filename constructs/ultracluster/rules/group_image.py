@@ -13,7 +13,7 @@ from ultracluster.software.node_image import node_image
 
 
 def place_of_image(cluster: Cluster, name: str) -> YamlPath:
-    """Where the file says which image a group boots."""
+    """Return the path of the image that a group boots."""
     settings, group = cluster.settings, cluster.groups[name]
     if group.settings.image:
         return ("node_groups", name, "image")

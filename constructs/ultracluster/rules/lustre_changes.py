@@ -33,7 +33,7 @@ def other_tiers(facts: LustreFacts, tiers: Iterable[int]) -> Remedy:
 
 
 def faster(facts: LustreFacts, mbps: float, tiers: Sequence[int] = ()) -> Remedy:
-    """The same deployment, large enough to write so many MB/s; for a finding at the file system itself.
+    """The same deployment, large enough to write `mbps`; for a finding at the file system itself.
 
     `tiers`: the only ones that are sold there; empty for all.
     """

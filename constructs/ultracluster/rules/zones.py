@@ -53,7 +53,7 @@ def unknown_zone(home: Region, zone_id: str, path: YamlPath, avoid: Container[st
 
 
 def in_local_zone(home: Region, zone_id: str) -> bool:
-    """Whether a zone of `home` is a Local Zone or a Wavelength Zone, by the form of its id."""
+    """Return whether a zone of `home` is a Local Zone or a Wavelength Zone, by the form of its id."""
     mine = bool(home.zone_prefix) and zone_id.startswith(f"{home.zone_prefix}-")
     return mine and not re.fullmatch(rf"{home.zone_prefix}-az\d+", zone_id)
 
