@@ -1,13 +1,11 @@
-"""Shared fixtures: one jsii kernel per worker, one synth per environment and run."""
+"""Shared fixtures: one jsii kernel per worker, one synth per environment, one wheel per run."""
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
-import pickle
 import shutil
 import tempfile
+import time
 
 import pytest
 from project import ROOT
@@ -21,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from templates import Synthesised
+    from assemblies import Synthesised
 
+START = time.time()
 NO_INPUT = pytest.StashKey[bool]()
 OWN_CACHE = pytest.StashKey[str]()
 LONGEST_FIRST = (
@@ -130,53 +129,33 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.write_line(f"not proven here: {report.nodeid}: {reason}")
 
 
-@pytest.fixture(scope="session")
-def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Synthesised]:
-    """Gives the assembly of a shipped environment, with strict validation and cdk-nag.
+@pytest.fixture(autouse=True, scope="session")
+def _assemblies(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from assemblies import keep_in
 
-    The first worker that asks makes it, in a folder of this run that all workers see.
-    """
-    shared = _of_run(tmp_path_factory) / "synthesised"
-    shared.mkdir(exist_ok=True)
-
-    @cache
-    def get(name: str) -> Synthesised:
-        made = shared / f"{name}.pickle"
-        with (shared / f"{name}.lock").open("w") as lock:
-            fcntl.lockf(lock, fcntl.LOCK_EX)
-            if not made.exists():
-                made.write_bytes(pickle.dumps(_synthesise(name, shared / name)))
-        return pickle.loads(made.read_bytes())  # noqa: S301 # written above
-
-    return get
+    keep_in(_of_run(tmp_path_factory), START)
 
 
 @pytest.fixture(scope="session")
-def templates_of(
-    synthesised: Callable[[str], Synthesised], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], dict[str, Any]]:
-    """Gives the templates of an environment, by a name of `iam_proof.environments.NAMES`.
+def synthesised() -> Callable[[str], Synthesised]:
+    """Gives the assembly of a shipped environment, with strict validation and cdk-nag."""
+    from assemblies import assembly
 
-    A shipped one is that of `synthesised`; a changed one is synthesised alone, once for all workers.
-    """
-    shared = _of_run(tmp_path_factory) / "varied"
-    shared.mkdir(exist_ok=True)
+    from ultracluster.config import load
 
-    @cache
+    return cache(lambda name: assembly(load(ROOT / "environments" / f"{name}.yaml").environment))
+
+
+@pytest.fixture(scope="session")
+def templates_of(synthesised: Callable[[str], Synthesised]) -> Callable[[str], dict[str, Any]]:
+    """Gives the templates of an environment, by a name of `iam_proof.environments.NAMES`."""
+    from assemblies import templates_alone
+    from iam_proof.environments import config_of
+
     def get(name: str) -> dict[str, Any]:
-        if "," not in name:
-            return synthesised(name).templates
-        made = shared / f"{name}.json"
-        with (shared / f"{name}.lock").open("w") as lock:
-            fcntl.lockf(lock, fcntl.LOCK_EX)
-            if not made.exists():
-                from iam_proof.environments import config_of
-                from templates import templates_alone
+        return templates_alone(config_of(name)) if "," in name else synthesised(name).templates
 
-                made.write_text(json.dumps(templates_alone(config_of(name), shared / name)))
-        return json.loads(made.read_text())
-
-    return get
+    return cache(get)
 
 
 @pytest.fixture(scope="session")
@@ -199,13 +178,3 @@ def _of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of this run that all workers see."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-
-
-def _synthesise(name: str, folder: Path) -> Synthesised:
-    # only now: without a synth no worker starts the CDK's kernel
-    from templates import synthesise
-
-    from ultracluster.config import load
-
-    folder.mkdir()
-    return synthesise(load(ROOT / "environments" / f"{name}.yaml").environment, folder)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 from parallelcluster.explained import unexplained
 from parallelcluster.rendered import validated
 from project import ROOT
-from templates import synthesise
+from templates import assembly
 
 sys.path[:0] = [str(ROOT / "tools")]
 
@@ -22,8 +21,8 @@ REFUSED = [cell for cell in CELLS if cell.refusals]
 
 
 @pytest.mark.parametrize("cell", MADE, ids=str)
-def test_what_is_not_refused_is_a_cluster_that_every_authority_accepts(cell: Cell, tmp_path: Path) -> None:
-    made = synthesise(cell.loaded.environment, tmp_path)
+def test_what_is_not_refused_is_a_cluster_that_every_authority_accepts(cell: Cell) -> None:
+    made = assembly(cell.loaded.environment)
     assert made.findings == set()
     assert f"{cell.loaded.environment.name}-cluster" in made.templates
 

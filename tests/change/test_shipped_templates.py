@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,13 +102,13 @@ def test_the_guards_of_a_protected_environment_are_missed(synthesised: Get) -> N
         assert worst(blast_radius(templates, removed(templates, stack, one))) is Verdict.DATA_AT_RISK
 
 
-def test_another_way_to_efa_interfaces_puts_jobs_at_risk_and_replaces_nothing(tmp_path: Path) -> None:
+def test_another_way_to_efa_interfaces_puts_jobs_at_risk_and_replaces_nothing() -> None:
     claimed = load(ROOT / "environments/wishes/efa-dra.yaml").environment
     assert isinstance(claimed.orchestrator, Eks)
     counting = claimed.orchestrator.model_copy(update={"efa_devices": "device-plugin"})
     counted = claimed.model_copy(update={"orchestrator": counting})
-    driver = templates_alone(claimed, tmp_path / "driver")
-    plugin = templates_alone(counted, tmp_path / "plugin")
+    driver = templates_alone(claimed)
+    plugin = templates_alone(counted)
 
     for before, after, asked in (
         (plugin, driver, "ask for `vpc.amazonaws.com/efa` stay pending"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +17,9 @@ TEAMS = {"teams": {"research": {"quota": 16}, "product": {}}}
 GOVERNED = {"orchestrator.task_governance": True, "orchestrator.scheduler": "none"}
 
 
-def workloads(folder: Path, changes: dict[str, Any]) -> Template:
+def workloads(changes: dict[str, Any]) -> Template:
     config = loaded(changed(environment_data(BASE), changes)).environment
-    return templates_alone(config, folder)[f"{BASE}-workloads"]
+    return templates_alone(config)[f"{BASE}-workloads"]
 
 
 def associated(template: Template) -> set[str]:
@@ -59,16 +58,16 @@ def accounts(template: Template) -> set[str]:
     ids=["alone", "teams", "governed"],
 )
 def test_each_namespace_of_jobs_has_the_role(
-    changes: dict[str, Any], have_it: set[str], are_made: set[str], tmp_path: Path
+    changes: dict[str, Any], have_it: set[str], are_made: set[str]
 ) -> None:
-    template = workloads(tmp_path, {**TIER, **changes})
+    template = workloads({**TIER, **changes})
 
     assert associated(template) == have_it
     assert accounts(template) == are_made
 
 
-def test_without_a_bucket_nobody_has_it(tmp_path: Path) -> None:
-    template = workloads(tmp_path, {})
+def test_without_a_bucket_nobody_has_it() -> None:
+    template = workloads({})
 
     assert associated(template) == accounts(template) == set()
 
@@ -82,12 +81,10 @@ def test_without_a_bucket_nobody_has_it(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_memory_is_given_and_taken_back(
-    percent: int | None, said: dict[str, Any] | None, tmp_path: Path
-) -> None:
+def test_memory_is_given_and_taken_back(percent: int | None, said: dict[str, Any] | None) -> None:
     changes = {"orchestrator.tiered_checkpoints_percent": percent}
     config = loaded(changed(environment_data(BASE), changes)).environment
-    template = templates_alone(config, tmp_path)[f"{BASE}-cluster"]
+    template = templates_alone(config)[f"{BASE}-cluster"]
     (cluster,) = [one for one in template["Resources"].values() if one["Type"] == "AWS::SageMaker::Cluster"]
 
     assert cluster["Properties"].get("TieredStorageConfig") == said

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, Template, cfn_lint, many, statements, synthesise
+from templates import Synthesised, Template, assembly, cfn_lint, many, statements
 
 from ultracluster.rules import check
 
@@ -299,16 +298,16 @@ def test_the_control_plane_has_a_subnet_in_each_of_two_zones_beside_the_nodes(sy
 # --- other environments ------------------------------------------------------------------------------------
 
 
-def built(changes: dict[str, Any], folder: Path, base: str = "eks-p5en") -> Synthesised:
+def built(changes: dict[str, Any], base: str = "eks-p5en") -> Synthesised:
     one = loaded(changed(environment_data(base), changes))
     assert not [finding for finding in check(one) if finding.blocks], check(one)
-    made = synthesise(one.environment, folder)
+    made = assembly(one.environment)
     assert made.findings == set()
-    assert cfn_lint([str(file) for file in folder.glob("*.template.json")], one.environment.region) == ""
+    assert cfn_lint(made.files, one.environment.region) == ""
     return made
 
 
-def test_a_network_that_exists_and_a_public_endpoint_and_capabilities(tmp_path: Path) -> None:
+def test_a_network_that_exists_and_a_public_endpoint_and_capabilities() -> None:
     made = built(
         {
             "network": {
@@ -332,7 +331,6 @@ def test_a_network_that_exists_and_a_public_endpoint_and_capabilities(tmp_path: 
             "orchestrator.scaling_tier": "2xl",
             "orchestrator.kubeflow_trainer": True,
         },
-        tmp_path,
     )
     resources = plane(made)["Resources"].values()
     (cluster,) = [r["Properties"] for r in resources if r["Type"] == "AWS::EKS::Cluster"]
@@ -352,10 +350,10 @@ def test_a_network_that_exists_and_a_public_endpoint_and_capabilities(tmp_path: 
     assert list(imports(plane(made))) == ["eks-p5en-foundation-KeyArn"] * len(list(imports(plane(made))))
 
 
-def test_a_block_that_has_not_begun_is_an_empty_group_that_is_filled_when_it_begins(tmp_path: Path) -> None:
+def test_a_block_that_has_not_begun_is_an_empty_group_that_is_filled_when_it_begins() -> None:
     """Else its Auto Scaling group finds no instances, and the creation fails with it."""
     block = {"kind": "capacity-block", "id": "cr-0123456789abcdef0", "starts": "2027-01-05T11:30:00Z"}
-    made = built({"node_groups.train.capacity": block}, tmp_path)
+    made = built({"node_groups.train.capacity": block})
     template = part(made, "cluster")["Resources"]
     (group,) = [one["Properties"] for one in template.values() if one["Type"] == "AWS::EKS::Nodegroup"]
     (schedule,) = [one for one in template.values() if one["Type"] == "AWS::Scheduler::Schedule"]
@@ -372,7 +370,7 @@ def test_a_block_that_has_not_begun_is_an_empty_group_that_is_filled_when_it_beg
     ] == ["eks:UpdateNodegroupConfig"]
 
 
-def test_a_closed_network_and_no_storage_of_our_own(tmp_path: Path) -> None:
+def test_a_closed_network_and_no_storage_of_our_own() -> None:
     registry = "oci://111122223333.dkr.ecr.us-east-2.amazonaws.com/charts"
     made = built(
         {
@@ -384,7 +382,6 @@ def test_a_closed_network_and_no_storage_of_our_own(tmp_path: Path) -> None:
                 "arn": "arn:aws:kms:us-east-2:111122223333:key/12345678-1234-1234-1234-123456789012"
             },
         },
-        tmp_path,
         "eks-trn2",
     )
     resources = part(made, "system")["Resources"].values()

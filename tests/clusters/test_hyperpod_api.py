@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -12,7 +11,7 @@ import pytest
 from botocore.validate import ParamValidator
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, synthesise, templates_alone
+from templates import Synthesised, assembly, templates_alone
 
 from ultracluster.config import load
 from ultracluster.config.orchestrator import HYPERPOD
@@ -74,9 +73,9 @@ KUBERNETES_OPTIONS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", ["groups", "restricted-groups"])
-def test_the_api_takes_groups_of_every_kind(name: str, tmp_path: Path) -> None:
+def test_the_api_takes_groups_of_every_kind(name: str) -> None:
     config = load(ROOT / "environments" / "wishes" / f"{name}.yaml").environment
-    template = templates_alone(config, tmp_path)[config.stack_name("cluster")]
+    template = templates_alone(config)[config.stack_name("cluster")]
     (cluster,) = (one for one in template["Resources"].values() if one["Type"] == "AWS::SageMaker::Cluster")
 
     assert problems(cluster["Properties"]) == []
@@ -89,9 +88,9 @@ def test_the_api_takes_the_cluster(name: str, synthesised: Callable[[str], Synth
     assert problems(cluster["Properties"]) == []
 
 
-def test_the_api_takes_every_option_on_kubernetes(tmp_path: Path) -> None:
+def test_the_api_takes_every_option_on_kubernetes() -> None:
     config = loaded(changed(environment_data("hyperpod-eks-p5"), KUBERNETES_OPTIONS)).environment
-    made = synthesise(config, tmp_path)
+    made = assembly(config)
     (cluster,) = made.resources("AWS::SageMaker::Cluster").values()
     properties = cluster["Properties"]
     elastic, shared = (

@@ -15,7 +15,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from project import ROOT
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, Template, cfn_lint, many, statements, synthesise
+from templates import Synthesised, Template, assembly, cfn_lint, many, statements
 
 from ultracluster import HyperPodEksCluster
 from ultracluster.catalog import instance_type
@@ -135,7 +135,7 @@ def test_the_cluster_waits_for_no_file_system_chart_or_system_node(synthesised: 
     assert "AWS::EKS::Addon" not in text
 
 
-def test_a_file_system_of_others_admits_the_nodes_before_volumes_are_made(tmp_path: Path) -> None:
+def test_a_file_system_of_others_admits_the_nodes_before_volumes_are_made() -> None:
     existing = {
         "deployment": "existing",
         "id": "fs-0123456789abcdef0",
@@ -144,7 +144,7 @@ def test_a_file_system_of_others_admits_the_nodes_before_volumes_are_made(tmp_pa
         "security_group_id": "sg-0123456789abcdef0",
     }
     config = loaded(changed(environment_data(NAME), {"storage.lustre": existing})).environment
-    made = synthesise(config, tmp_path, validate=False)
+    made = assembly(config, checked=False)
     template = made.templates[f"{NAME}-workloads"]
     admissions = {
         name
@@ -229,15 +229,14 @@ def test_a_slurm_node_may_none_of_it(synthesised: Get) -> None:
 
 
 @pytest.fixture(scope="module")
-def with_options(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
+def with_options() -> Synthesised:
     config = loaded(changed(environment_data(NAME), OPTIONS)).environment
-    return synthesise(config, tmp_path_factory.mktemp("options"))
+    return assembly(config)
 
 
 def test_every_option_is_accepted(with_options: Synthesised) -> None:
     assert with_options.findings == set()
-    files = [str(file) for file in with_options.folder.glob("*-cluster.template.json")]
-    assert cfn_lint(files, "us-east-2") == ""
+    assert cfn_lint(with_options.folder.glob("*-cluster.template.json"), "us-east-2") == ""
 
 
 def test_addons_are_pinned_and_come_after_the_nodes(with_options: Synthesised) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,22 +27,22 @@ SHARED = {
 }
 
 
-def made(name: str, folder: Path, changes: dict[str, Any] | None = None) -> dict[str, Template]:
+def made(name: str, changes: dict[str, Any] | None = None) -> dict[str, Template]:
     """Templates by the last part of the stack's name."""
     data = changed(read(ROOT / "environments" / "wishes" / f"{name}.yaml").data, changes or {})
     config = loaded(data).environment
-    found = templates_alone(config, folder)
+    found = templates_alone(config)
     return {stack.removeprefix(f"{config.name}-"): template for stack, template in found.items()}
 
 
 @pytest.fixture(scope="module")
-def groups(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
-    return made("groups", tmp_path_factory.mktemp("groups"))
+def groups() -> dict[str, Template]:
+    return made("groups")
 
 
 @pytest.fixture(scope="module")
-def nova(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
-    return made("restricted-groups", tmp_path_factory.mktemp("nova"), SHARED)
+def nova() -> dict[str, Template]:
+    return made("restricted-groups", SHARED)
 
 
 def of(template: Template, kind: str) -> Iterator[dict[str, Any]]:

@@ -6,8 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -31,16 +29,14 @@ ADDON = "amazon-sagemaker-hyperpod-inference"
 
 @cache
 def stacks() -> dict[str, Template]:
-    with TemporaryDirectory() as folder:
-        return templates_alone(load(OVERLAY).environment, Path(folder))
+    return templates_alone(load(OVERLAY).environment)
 
 
 @cache
 def with_roles_of_others() -> dict[str, Template]:
     changes = {"orchestrator.inference": GIVEN, "orchestrator.addon_versions": {ADDON: "v1.6.0-eksbuild.1"}}
     config = loaded(changed(environment_data("hyperpod-eks-p5"), changes)).environment
-    with TemporaryDirectory() as folder:
-        return templates_alone(config, Path(folder))
+    return templates_alone(config)
 
 
 def of_type(template: Template, kind: str) -> dict[str, dict[str, Any]]:
@@ -171,11 +167,9 @@ OTHER = EXISTING.replace("ws-1", "ws-2")
     ],
     ids=["made", "named", "of the add-on", "no metrics", "none"],
 )
-def test_keda_asks_the_workspace_of_the_file_alone(
-    changes: dict[str, Any], asked: set[str], tmp_path: Path
-) -> None:
+def test_keda_asks_the_workspace_of_the_file_alone(changes: dict[str, Any], asked: set[str]) -> None:
     found = changed(environment_data("hyperpod-eks-p5"), {"orchestrator.inference": {}, **changes})
-    made = templates_alone(loaded(found).environment, tmp_path)["hyperpod-eks-p5-workloads"]
+    made = templates_alone(loaded(found).environment)["hyperpod-eks-p5-workloads"]
     (policy,) = [one for name, one in of_type(made, "AWS::IAM::Policy").items() if "AutoscalerRole" in name]
     statements = policy["Properties"]["PolicyDocument"]["Statement"]
 
@@ -217,8 +211,7 @@ def test_what_makes_its_own_is_switched_off_on_request() -> None:
     config = loaded(
         changed(environment_data("hyperpod-eks-p5"), {"orchestrator.inference": asked})
     ).environment
-    with TemporaryDirectory() as folder:
-        template = templates_alone(config, Path(folder))["hyperpod-eks-p5-workloads"]
+    template = templates_alone(config)["hyperpod-eks-p5-workloads"]
     made = values(template)
 
     assert made["alb"] == made["keda"] == {"enabled": False}

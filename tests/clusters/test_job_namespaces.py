@@ -66,7 +66,7 @@ def the(template: Template, kind: str) -> str:
 
 def test_every_authority_accepts_it(made: Synthesised) -> None:
     assert made.findings == set()
-    assert cfn_lint([str(made.folder / "cluster.template.json")], "us-east-2") == ""
+    assert cfn_lint([made.folder / "cluster.template.json"], "us-east-2") == ""
 
 
 def test_default_is_changed_and_never_deleted(made: Synthesised) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, Template, cfn_lint, many, statements, synthesise
+from templates import Synthesised, Template, assembly, cfn_lint, many, statements
 
 from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.eks import charts, node_image_date
@@ -301,10 +301,10 @@ def test_hyperpod_has_its_own() -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
+def made() -> Synthesised:
     one = loaded(changed(environment_data("eks-p5en"), CHANGES))
     assert not [finding for finding in check(one) if finding.blocks]
-    return synthesise(one.environment, tmp_path_factory.mktemp("karpenter"))
+    return assembly(one.environment)
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +354,7 @@ def needs(template: Template, logical_id: str) -> set[str]:
 
 def test_nothing_is_found_against_it(made: Synthesised) -> None:
     assert made.findings == set()
-    assert cfn_lint([str(file) for file in made.folder.glob("*.template.json")], "us-east-2") == ""
+    assert cfn_lint(made.files, "us-east-2") == ""
 
 
 def test_managed_groups_are_the_others(system: Template, nodes: Template) -> None:
@@ -460,11 +460,11 @@ def test_karpenters_nodes_have_a_role_and_scripts_and_a_key(made: Synthesised, s
     assert "AWSServiceRoleForEC2Spot" in may and "AWSServiceRoleForAutoScaling" in may
 
 
-def test_an_ultraserver_is_refused_where_rules_were_not_asked(tmp_path: Path) -> None:
+def test_an_ultraserver_is_refused_where_rules_were_not_asked() -> None:
     changes = {
         **CHANGES,
         "node_groups.Block.instance_type": "p6e-gb200.36xlarge",
     }
     config = loaded(changed(environment_data("eks-p5en"), changes)).environment
     with pytest.raises(ValueError, match="no type for Karpenter"):
-        synthesise(config, tmp_path, validate=False)
+        assembly(config, checked=False)

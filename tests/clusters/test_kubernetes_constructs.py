@@ -63,7 +63,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def test_every_authority_accepts_it(made: Synthesised) -> None:
     assert made.findings == set()
-    assert cfn_lint([str(made.folder / "cluster.template.json")], "us-east-2") == ""
+    assert cfn_lint([made.folder / "cluster.template.json"], "us-east-2") == ""
 
 
 def test_objects_wait_for_the_scheduler_and_that_for_nodes(made: Synthesised) -> None:

@@ -130,7 +130,7 @@ def test_cdk_validation_and_cdk_nag_find_nothing(every_type: Synthesised) -> Non
 def test_cfn_lint_finds_nothing(every_type: Synthesised) -> None:
     for stack in every_type.templates:
         file = every_type.folder / f"{stack}.template.json"
-        assert cfn_lint([str(file)], stack.removeprefix("nodes-"))[:2000] == ""
+        assert cfn_lint([file], stack.removeprefix("nodes-"))[:2000] == ""
 
 
 @pytest.mark.parametrize("name", EFA_TYPES)

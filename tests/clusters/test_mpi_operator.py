@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
@@ -11,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 from rules_support import changed, environment_data, loaded
-from templates import cfn_lint, synthesise
+from templates import assembly, cfn_lint
 
 from ultracluster.acceptance.job import manifest
 from ultracluster.catalog.eks import kubernetes_releases
@@ -136,10 +135,10 @@ def test_a_copy_of_the_image_and_arguments_that_start_it() -> None:
 
 
 @pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5"])
-def test_both_kinds_of_cluster_have_it_as_an_option(base: str, tmp_path: Path) -> None:
+def test_both_kinds_of_cluster_have_it_as_an_option(base: str) -> None:
     changes = {"orchestrator.mpi_operator": True, "orchestrator.mpi_operator_image": "copy.example.com/mpi:1"}
     config = loaded(changed(environment_data(base), changes)).environment
-    made = synthesise(config, tmp_path)
+    made = assembly(config)
     template = made.templates[f"{base}-system"]
     applied = [
         one["Properties"]["Manifest"]
@@ -148,6 +147,6 @@ def test_both_kinds_of_cluster_have_it_as_an_option(base: str, tmp_path: Path) -
     ]
 
     assert made.findings == set()
-    assert cfn_lint([str(tmp_path / f"{base}-system.template.json")], config.region) == ""
+    assert cfn_lint([made.folder / f"{base}-system.template.json"], config.region) == ""
     assert [len(json.loads(one)) for one in applied] == [9]
     assert "copy.example.com/mpi:1" in applied[0]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import Stage
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -28,8 +29,8 @@ def team(tmp_path: Path) -> Team:
 
 
 def made(team: Team) -> Synthesised:
-    template = Template.from_stack(team.stack).to_json()
-    return Synthesised(Path(), {team.stack.stack_name: dict(template)}, set(), {})
+    Template.from_stack(team.stack)
+    return Synthesised(Path(Stage.of(team.stack).outdir))
 
 
 def sids(one: Synthesised, cluster: Any) -> dict[str, set[str]]:

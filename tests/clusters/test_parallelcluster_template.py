@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, many, statements, synthesise, templates_alone
+from templates import Synthesised, assembly, many, statements, templates_alone
 
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 
@@ -50,12 +49,12 @@ def test_each_property_of_the_custom_resource_is_one_of_update_cluster_too(synth
 
 
 @pytest.mark.parametrize(("protect", "policy"), [(True, "Retain"), (False, "Delete")])
-def test_a_protected_cluster_outlives_its_stack(protect: bool, policy: str, tmp_path: Path) -> None:
-    assert cluster_of(made_of({"protect": protect}, tmp_path))["Properties"]["DeletionPolicy"] == policy
+def test_a_protected_cluster_outlives_its_stack(protect: bool, policy: str) -> None:
+    assert cluster_of(made_of({"protect": protect}))["Properties"]["DeletionPolicy"] == policy
 
 
-def test_the_provider_is_of_the_release_that_was_asked_for(tmp_path: Path) -> None:
-    made = made_of({"orchestrator.version": "3.15.1"}, tmp_path)
+def test_the_provider_is_of_the_release_that_was_asked_for() -> None:
+    made = made_of({"orchestrator.version": "3.15.1"})
     ((_, provider),) = made.resources("AWS::CloudFormation::Stack").items()
 
     assert "us-west-2-aws-parallelcluster.s3.us-west-2." in json.dumps(provider["Properties"]["TemplateURL"])
@@ -198,11 +197,11 @@ DIRECTORY = {
     ],
 )
 def test_nodes_reach_what_parallelcluster_adds_no_rule_for(
-    changes: dict[str, Any], ways: set[tuple[str, int]], tmp_path: Path
+    changes: dict[str, Any], ways: set[tuple[str, int]]
 ) -> None:
     """Our group lets out web traffic and what goes to itself; to a group that is not its own, ParallelCluster
     adds nothing."""
-    made = made_of(changes, tmp_path)
+    made = made_of(changes)
     resources = made.templates[f"{P5}-cluster"]["Resources"]
     rules = {key: one for key, one in resources.items() if one["Type"] == "AWS::EC2::SecurityGroupEgress"}
 
@@ -211,10 +210,10 @@ def test_nodes_reach_what_parallelcluster_adds_no_rule_for(
     assert made.findings == set()
 
 
-def test_a_login_pool_is_reached_from_your_networks_alone(tmp_path: Path) -> None:
+def test_a_login_pool_is_reached_from_your_networks_alone() -> None:
     pools = {"login": {"ssh_networks": ["10.0.0.0/8", "192.168.0.0/16"]}}
     template = templates_alone(
-        loaded(changed(environment_data(P5), {"orchestrator.login_pools": pools})).environment, tmp_path
+        loaded(changed(environment_data(P5), {"orchestrator.login_pools": pools})).environment
     )[f"{P5}-cluster"]
     ((name, group),) = [
         (name, one) for name, one in template["Resources"].items() if one["Type"] == "AWS::EC2::SecurityGroup"
@@ -231,13 +230,13 @@ def test_a_login_pool_is_reached_from_your_networks_alone(tmp_path: Path) -> Non
     assert name not in json.dumps(configuration["HeadNode"]) + json.dumps(configuration["Scheduling"])
 
 
-def test_the_head_node_alone_uses_the_key_of_a_directorys_password(tmp_path: Path) -> None:
+def test_the_head_node_alone_uses_the_key_of_a_directorys_password() -> None:
     key = "arn:aws:kms:us-west-2:111122223333:key/0a1b2c3d-1111-2222-3333-444455556666"
     directory = {**DIRECTORY, "password_key_arn": key}
     environment = loaded(
         changed(environment_data(P5), {"orchestrator.directory_service": directory})
     ).environment
-    template = templates_alone(environment, tmp_path)[f"{P5}-cluster"]
+    template = templates_alone(environment)[f"{P5}-cluster"]
     using = [(where, one) for where, one in statements(template) if key in many(one["Resource"])]
     ((where, statement),) = using
     assert where.startswith("ClusterHeadPolicy")
@@ -246,5 +245,5 @@ def test_the_head_node_alone_uses_the_key_of_a_directorys_password(tmp_path: Pat
     assert "secretsmanager.us-west-2." in json.dumps(through)
 
 
-def made_of(changes: dict[str, Any], folder: Path) -> Synthesised:
-    return synthesise(loaded(changed(environment_data(P5), changes)).environment, folder)
+def made_of(changes: dict[str, Any]) -> Synthesised:
+    return assembly(loaded(changed(environment_data(P5), changes)).environment)

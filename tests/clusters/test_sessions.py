@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes_support import environment
-from templates import Synthesised, synthesise
+from templates import Synthesised, assembly
 
 Get = Callable[[str], Synthesised]
 WITH_SESSIONS = {
@@ -62,9 +61,9 @@ def test_kubernetes_nodes_of_eks_have_none(synthesised: Get) -> None:
     assert inputs(synthesised("eks-p5en")) == {}
 
 
-def test_no_log_and_another_user(tmp_path: Path) -> None:
+def test_no_log_and_another_user() -> None:
     access = {"session_user": "alice", "session_logs": "none"}
-    made = synthesise(environment({"access": access}, base="dev"), tmp_path, validate=False)
+    made = assembly(environment({"access": access}, base="dev"), checked=False)
 
     assert not [place for place in made.resources("AWS::Logs::LogGroup") if "/SessionLogs" in place]
     assert inputs(made)["people"]["runAsDefaultUser"] == "alice"
@@ -95,11 +94,11 @@ def without_upload(template: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("base", ["dev", "pcs-p6-b200", "parallelcluster-p5"])
-def test_users_have_documents_and_a_change_of_them_changes_no_node(base: str, tmp_path: Path) -> None:
+def test_users_have_documents_and_a_change_of_them_changes_no_node(base: str) -> None:
     """Only what uploads the document for nodes differs, and what opens sessions."""
     made = [
-        synthesise(environment({"users": users}, base=base), tmp_path / f"{number}", validate=False)
-        for number, users in enumerate(({"bob": USERS["bob"]}, USERS))
+        assembly(environment({"users": users}, base=base), checked=False)
+        for users in ({"bob": USERS["bob"]}, USERS)
     ]
     before, after = made
     old, new = (without_upload(one.templates[f"{base}-cluster"]) for one in made)

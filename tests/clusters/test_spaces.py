@@ -16,8 +16,8 @@ OVERLAY = ROOT / "environments" / "wishes" / "spaces.yaml"
 
 
 @pytest.fixture(scope="module")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
-    return templates_alone(load(OVERLAY).environment, tmp_path_factory.mktemp("spaces"))
+def templates() -> dict[str, Template]:
+    return templates_alone(load(OVERLAY).environment)
 
 
 def of_role(template: Template, begins: str) -> dict[str, dict[str, Any]]:

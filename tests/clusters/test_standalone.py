@@ -44,7 +44,7 @@ def standing(
 def test_validation_and_nag_find_nothing(standing: tuple[str, Synthesised]) -> None:
     _, made = standing
     assert {rule for rule, _ in made.findings} <= LEFT_TO_THE_CALLER
-    assert cfn_lint([str(made.folder / "research.template.json")], REGION) == ""
+    assert cfn_lint([made.folder / "research.template.json"], REGION) == ""
 
 
 def test_nodes_accept_what_is_uploaded(standing: tuple[str, Synthesised], tmp_path: Path) -> None:

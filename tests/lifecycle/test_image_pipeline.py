@@ -112,7 +112,7 @@ def test_strict_validation_and_cdk_nag_find_nothing(case: str, made: Callable[[s
 
 
 def test_cfn_lint_finds_nothing(made: Callable[[str], Synthesised]) -> None:
-    files = [str(made(case).folder / "images.template.json") for case in CASES]
+    files = [made(case).folder / "images.template.json" for case in CASES]
     assert cfn_lint(files, "us-east-1") == ""
 
 

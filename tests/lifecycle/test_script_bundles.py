@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, synthesise
+from templates import Synthesised, assembly
 
 from ultracluster.catalog import instance_types
 from ultracluster.config import load
@@ -217,11 +217,11 @@ def places(made: Synthesised) -> dict[str, str]:
     ],
 )
 def test_a_change_of_one_group_gives_no_other_group_other_scripts(
-    name: str, changes: dict[str, Any], differ: set[str], synthesised: Get, tmp_path: Path
+    name: str, changes: dict[str, Any], differ: set[str], synthesised: Get
 ) -> None:
     before = places(synthesised(name))
     environment = loaded(changed(environment_data(name), changes)).environment
-    after = places(synthesise(environment, tmp_path, validate=False))
+    after = places(assembly(environment, checked=False))
 
     assert before.keys() <= after.keys() and before
     assert {one for one in after if after[one] != before.get(one)} == differ
@@ -379,7 +379,7 @@ def uploader(made: Synthesised) -> ModuleType:
     return module
 
 
-def test_a_hundred_groups_are_one_upload_and_one_template(tmp_path: Path) -> None:
+def test_a_hundred_groups_are_one_upload_and_one_template() -> None:
     """CloudFormation takes 500 resources and 1 MB."""
     groups = {
         f"node_groups.group{number}": {
@@ -391,8 +391,8 @@ def test_a_hundred_groups_are_one_upload_and_one_template(tmp_path: Path) -> Non
         for number in range(97)
     }
     environment = loaded(changed(environment_data("dev"), groups)).environment
-    made = synthesise(environment, tmp_path, validate=False)
-    text = (tmp_path / "dev-cluster.template.json").read_text()
+    made = assembly(environment, checked=False)
+    text = (made.folder / "dev-cluster.template.json").read_text()
 
     assert len(places(made)) == 97 + len(environment_data("dev")["node_groups"])
     assert len(set(places(made).values())) == len(places(made))
@@ -401,6 +401,6 @@ def test_a_hundred_groups_are_one_upload_and_one_template(tmp_path: Path) -> Non
     (upload,) = made.resources("Custom::CDKBucketDeployment").values()
     assert len(json.dumps(upload)) < 2_000
     (key,) = upload["Properties"]["SourceObjectKeys"]
-    with zipfile.ZipFile(tmp_path / f"asset.{key}") as archive:
+    with zipfile.ZipFile(made.folder / f"asset.{key}") as archive:
         folders = {name.split("/")[0] for name in archive.namelist()}
     assert len(folders - {"tools", "state"}) == len(places(made)) == len(folders) - 2

@@ -129,8 +129,8 @@ def test_no_alarm_on_metric_math_has_more_metrics_than_cloudwatch_takes(watching
             assert sum("MetricStat" in one for one in alarm.get("Metrics", [])) <= 10
 
 
-def test_without_metrics_of_nodes_there_are_alarms_and_events_all_the_same(tmp_path: Any) -> None:
-    made = templates_alone(watched("dev", kind="cloudwatch").environment, tmp_path)
+def test_without_metrics_of_nodes_there_are_alarms_and_events_all_the_same() -> None:
+    made = templates_alone(watched("dev", kind="cloudwatch").environment)
     alarms = {
         one["Properties"]["AlarmName"]
         for one in made["dev-alarms"]["Resources"].values()

@@ -7,13 +7,12 @@ import json
 import zipfile
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from rules_support import environment_data, loaded
-from templates import Synthesised, cfn_lint, many, statements, synthesise
+from templates import Synthesised, assembly, cfn_lint, many, statements
 
 from ultracluster.config import Environment
 
@@ -49,8 +48,8 @@ def environment(name: str) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return cache(lambda name: synthesise(environment(name), tmp_path_factory.mktemp(name)))
+def made() -> Made:
+    return cache(lambda name: assembly(environment(name)))
 
 
 def only(made: Synthesised, kind: str) -> dict[str, Any]:
@@ -63,8 +62,7 @@ def only(made: Synthesised, kind: str) -> dict[str, Any]:
 def test_authorities_accept_it(name: str, made: Made) -> None:
     found = made(name)
     assert found.findings == set()
-    files = [str(file) for file in sorted(Path(found.folder).glob("*-observability.template.json"))]
-    assert files
+    files = sorted(found.folder.glob("*-observability.template.json"))
     assert cfn_lint(files, environment(name).region) == ""
 
 
@@ -208,7 +206,7 @@ def test_nodes_are_told_where_to_write_when_it_is_deployed(made: Made) -> None:
     assert WORKSPACE.rpartition("/")[2] in arguments
 
 
-def test_without_a_word_nothing_is_made(tmp_path: Path) -> None:
+def test_without_a_word_nothing_is_made() -> None:
     plain = loaded(environment_data("dev")).environment
     assert plain.stack_name("observability") not in plain.stack_names
     assert "observability" not in {part.rpartition("-")[2] for part in plain.stack_names}

@@ -334,7 +334,7 @@ def test_hundreds_of_events_of_nodes_become_one_alarm(watching: Get) -> None:  #
 def test_rules_and_alarms_pass_every_judge(watching: Get, name: str) -> None:  # noqa: F811
     made = watching(name)
     assert not made.findings
-    problems = cfn_lint([str(file) for file in made.folder.glob("*.template.json")], REGION)
+    problems = cfn_lint(made.files, REGION)
     assert not problems, problems
     for rule in properties(made, "AWS::Events::Rule").values():
         # Amazon EventBridge User Guide, quotas: size of an event pattern

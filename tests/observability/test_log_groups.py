@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, cast
 
 import aws_cdk as cdk
@@ -114,8 +113,8 @@ def test_pcs_delivers_into_a_group_of_ours(made: dict[str, Synthesised]) -> None
     assert all(len(name) <= 60 for name in names)
 
 
-def test_the_logs_of_the_accounting_database_are_settled_after_it(tmp_path: Path) -> None:
-    made = templates_alone(watched("prod").environment, tmp_path)
+def test_the_logs_of_the_accounting_database_are_settled_after_it() -> None:
+    made = templates_alone(watched("prod").environment)
     asked = json.dumps(made["prod-alarms"]["Resources"])
     (database,) = (
         one["Properties"]
@@ -130,12 +129,12 @@ def test_the_logs_of_the_accounting_database_are_settled_after_it(tmp_path: Path
     assert "/aws/rds/instance/" in asked and "AccountingId" in asked
 
 
-def test_a_clusters_stack_has_them_only_where_observability_is_asked_for(tmp_path: Path) -> None:
-    with_it = templates_alone(watched("dev").environment, tmp_path / "with")["dev-cluster"]
+def test_a_clusters_stack_has_them_only_where_observability_is_asked_for() -> None:
+    with_it = templates_alone(watched("dev").environment)["dev-cluster"]
     kinds = [one["Type"] for one in with_it["Resources"].values()]
     assert kinds.count("AWS::Logs::MetricFilter") == len(log_watches(watched("dev")))
     plain = watched("dev").environment.model_copy(update={"observability": None})
-    without = templates_alone(plain, tmp_path / "without")
+    without = templates_alone(plain)
     assert "dev-alarms" not in without and "dev-observability" not in without
     assert "AWS::Logs::MetricFilter" not in {
         one["Type"] for one in without["dev-cluster"]["Resources"].values()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Match, Template
 from node_rights import rights_of_nodes
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, synthesise
+from templates import Synthesised, assembly
 
 from ultracluster.config import Environment
 from ultracluster.config.storage import JobBucket
@@ -33,11 +32,11 @@ NAMES = ("dev", "pcs-p6-b200", "parallelcluster-p5")
 class Made:
     """A shipped environment with buckets for jobs."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str) -> None:
         data = environment_data(name)
         buckets = json.loads(json.dumps(BUCKETS).replace("{region}", data["region"]))
         self.config: Environment = loaded(changed(data, {"storage.job_buckets": buckets})).environment
-        self.synthesised: Synthesised = synthesise(self.config, folder)
+        self.synthesised: Synthesised = assembly(self.config)
         found = self.synthesised.resources("AWS::IAM::Role")
         ((self.stack, self.id, self.role),) = [
             (*place.split("/"), role["Properties"]) for place, role in found.items() if "JobRole" in place
@@ -55,8 +54,8 @@ class Made:
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return Made(request.param, tmp_path_factory.mktemp("jobs"))
+def made(request: pytest.FixtureRequest) -> Made:
+    return Made(request.param)
 
 
 def test_it_reaches_what_is_named_and_no_more(made: Made) -> None:

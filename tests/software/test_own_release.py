@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from first_boot.rehearsal import boots, rehearse
 from project import ROOT
-from templates import synthesise
+from templates import assembly
 
 from ultracluster import scripts_folder
 from ultracluster.config import InvalidEnvironmentError, load
@@ -64,7 +64,7 @@ def test_it_is_synthesised_and_rehearsed_like_one_of_this_package(tmp_path: Path
     assert outcome.status == 0, outcome.log
     assert outcome.report[-1]["release"] == NAME
 
-    made = synthesise(environment, tmp_path / "cdk.out", validate=False)
+    made = assembly(environment, checked=False)
     (archive,) = [
         file for file in made.folder.glob("asset.*.zip") if f"releases/{NAME}.lock" in str(_names(file))
     ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, synthesise
+from templates import Synthesised, assembly
 
 from ultracluster.rules import check
 
@@ -27,16 +26,16 @@ LUSTRE = {
 STORAGE = {"key": KEY, "scripts_bucket": {"name": "sagemaker-scripts-example"}, "lustre": LUSTRE}
 
 
-def made(changes: dict[str, Any], folder: Path) -> Synthesised:
+def made(changes: dict[str, Any]) -> Synthesised:
     one = loaded(changed(environment_data("dev"), changes))
     assert not [finding for finding in check(one) if finding.blocks]
-    result = synthesise(one.environment, folder)
+    result = assembly(one.environment)
     assert result.findings == set()
     return result
 
 
-def test_a_network_that_exists_as_a_whole_has_no_stack(tmp_path: Path) -> None:
-    result = made({"network": NETWORK}, tmp_path)
+def test_a_network_that_exists_as_a_whole_has_no_stack() -> None:
+    result = made({"network": NETWORK})
 
     assert set(result.templates) == {"dev-foundation", "dev-buckets", "dev-storage", "dev-cluster"}
     assert not result.resources("AWS::EC2::VPC")
@@ -47,8 +46,8 @@ def test_a_network_that_exists_as_a_whole_has_no_stack(tmp_path: Path) -> None:
     }
 
 
-def test_two_clusters_share_one_network_and_one_storage(tmp_path: Path) -> None:
-    result = made({"name": "second", "network": NETWORK, "storage": STORAGE}, tmp_path)
+def test_two_clusters_share_one_network_and_one_storage() -> None:
+    result = made({"name": "second", "network": NETWORK, "storage": STORAGE})
 
     assert set(result.templates) == {"second-cluster"}
     admitted = [
@@ -59,10 +58,10 @@ def test_two_clusters_share_one_network_and_one_storage(tmp_path: Path) -> None:
     assert not result.resources("AWS::FSx::FileSystem")
 
 
-def test_a_subnet_in_a_vpc_that_exists_goes_out_through_its_nat_gateway(tmp_path: Path) -> None:
+def test_a_subnet_in_a_vpc_that_exists_goes_out_through_its_nat_gateway() -> None:
     network = {"zone_id": "usw2-az2", "vpc": VPC | {"nat_gateway_id": "nat-0123456789abcdef0"}}
 
-    result = made({"network": network}, tmp_path)
+    result = made({"network": network})
 
     (route,) = result.resources("AWS::EC2::Route").values()
     assert route["Properties"]["NatGatewayId"] == "nat-0123456789abcdef0"
@@ -70,10 +69,10 @@ def test_a_subnet_in_a_vpc_that_exists_goes_out_through_its_nat_gateway(tmp_path
     assert not result.resources("AWS::EC2::VPCEndpoint")
 
 
-def test_endpoints_are_added_to_a_vpc_that_exists_when_asked(tmp_path: Path) -> None:
+def test_endpoints_are_added_to_a_vpc_that_exists_when_asked() -> None:
     network = {"zone_id": "usw2-az2", "egress": "closed", "vpc": VPC | {"create_endpoints": True}}
 
-    result = made({"network": network}, tmp_path)
+    result = made({"network": network})
     services = {
         endpoint["Properties"]["ServiceName"].rpartition("us-west-2.")[2]
         for endpoint in result.resources("AWS::EC2::VPCEndpoint").values()
@@ -82,8 +81,8 @@ def test_endpoints_are_added_to_a_vpc_that_exists_when_asked(tmp_path: Path) -> 
     assert {"s3", "ssm", "ssmmessages", "logs", "ecr.api", "sts"} <= services
 
 
-def test_closed_egress_has_no_way_to_the_internet(tmp_path: Path) -> None:
-    result = made({"network.egress": "closed"}, tmp_path)
+def test_closed_egress_has_no_way_to_the_internet() -> None:
+    result = made({"network.egress": "closed"})
 
     assert not result.resources("AWS::EC2::InternetGateway")
     assert not result.resources("AWS::EC2::NatGateway")
@@ -92,10 +91,10 @@ def test_closed_egress_has_no_way_to_the_internet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["key", "scripts_bucket", "log_bucket"])
-def test_one_existing_part_of_the_storage(part: str, tmp_path: Path) -> None:
+def test_one_existing_part_of_the_storage(part: str) -> None:
     existing = KEY if part == "key" else {"name": "sagemaker-something"}
 
-    result = made({f"storage.{part}": existing}, tmp_path)
+    result = made({f"storage.{part}": existing})
 
     buckets = {path.split("/")[1].rstrip("0123456789ABCDEF") for path in result.resources("AWS::S3::Bucket")}
     keys = result.resources("AWS::KMS::Key")
@@ -103,7 +102,7 @@ def test_one_existing_part_of_the_storage(part: str, tmp_path: Path) -> None:
     assert (not keys) == (part == "key")
 
 
-def test_an_accounting_database_that_exists_admits_the_nodes(tmp_path: Path) -> None:
+def test_an_accounting_database_that_exists_admits_the_nodes() -> None:
     database = {
         "kind": "existing",
         "endpoint": "slurm.example.com",
@@ -112,7 +111,7 @@ def test_an_accounting_database_that_exists_admits_the_nodes(tmp_path: Path) -> 
         "security_group_id": "sg-0fedcba9876543210",
     }
 
-    result = made({"storage.accounting_database": database}, tmp_path)
+    result = made({"storage.accounting_database": database})
 
     ports = {
         rule["Properties"].get("FromPort")
@@ -125,23 +124,20 @@ def test_an_accounting_database_that_exists_admits_the_nodes(tmp_path: Path) -> 
     assert not result.resources("AWS::RDS::DBInstance")
 
 
-def test_a_database_in_a_vpc_that_exists_uses_its_subnets(tmp_path: Path) -> None:
+def test_a_database_in_a_vpc_that_exists_uses_its_subnets() -> None:
     two = ["subnet-0aaaaaaaaaaaaaaa1", "subnet-0aaaaaaaaaaaaaaa2"]
 
     result = made(
         {"network": NETWORK, "storage.accounting_database": {"kind": "rds-mysql", "subnet_ids": two}},
-        tmp_path,
     )
 
     (group,) = result.resources("AWS::RDS::DBSubnetGroup").values()
     assert group["Properties"]["SubnetIds"] == two
 
 
-def test_every_export_is_there_and_every_import_finds_it(tmp_path: Path) -> None:
+def test_every_export_is_there_and_every_import_finds_it() -> None:
     """Named exports: the CDK does not check them."""
-    result = made(
-        {"storage.accounting_database": {"kind": "rds-mysql", "second_zone_id": "usw2-az1"}}, tmp_path
-    )
+    result = made({"storage.accounting_database": {"kind": "rds-mysql", "second_zone_id": "usw2-az1"}})
     exported = {
         output["Export"]["Name"]
         for template in result.templates.values()
@@ -152,10 +148,10 @@ def test_every_export_is_there_and_every_import_finds_it(tmp_path: Path) -> None
     assert imports(result.templates) <= exported
 
 
-def test_root_squash_is_set_by_a_call(tmp_path: Path) -> None:
+def test_root_squash_is_set_by_a_call() -> None:
     squash = {"uid": 65534, "gid": 65534, "exempt_clients": ["10.0.1.6@tcp"]}
 
-    result = made({"storage.lustre.root_squash": squash}, tmp_path)
+    result = made({"storage.lustre.root_squash": squash})
 
     calls = result.resources("Custom::AWS").values()
     (call,) = [one for one in calls if "updateFileSystem" in str(one["Properties"]["Create"])]
@@ -163,10 +159,10 @@ def test_root_squash_is_set_by_a_call(tmp_path: Path) -> None:
     assert "updateFileSystem" in str(call["Properties"]["Update"])
 
 
-def test_root_squash_of_homes_is_set_by_a_call(tmp_path: Path) -> None:
+def test_root_squash_of_homes_is_set_by_a_call() -> None:
     home = {"deployment": "single-az-2", "capacity_gib": 512, "throughput_mbps": 160, "root_squash": {}}
 
-    result = made({"storage.openzfs": home}, tmp_path)
+    result = made({"storage.openzfs": home})
 
     calls = result.resources("Custom::AWS").values()
     (call,) = [one for one in calls if "revokeSecurityGroup" not in str(one["Properties"]["Create"])]

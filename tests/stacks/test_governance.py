@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
 from governed import BASES, BOUNDARY, PATHS, PREFIX, PURPOSES, governed
 from rules_support import loaded
-from templates import Synthesised, app_in, finish, synthesise
+from templates import Synthesised, app_in, assembly, finish
 
 from ultracluster.clusters.training_cluster import TrainingCluster
 from ultracluster.config import Environment
@@ -34,7 +33,7 @@ def environment(kind: str) -> Environment:
 
 @cache
 def made(kind: str) -> Synthesised:
-    return synthesise(environment(kind), Path(mkdtemp(prefix="governed-")))
+    return assembly(environment(kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,7 +164,7 @@ def test_nothing_changes_where_nothing_is_asked(synthesised: Callable[[str], Syn
 def test_a_role_of_another_path_has_another_name() -> None:
     data = governed("hyperpod-slurm")
     data["governance"]["role_path"] = "/others/"
-    other = synthesise(loaded(data).environment, Path(mkdtemp(prefix="governed-")), validate=False)
+    other = assembly(loaded(data).environment, checked=False)
     names = {one["Properties"]["RoleName"] for one in other.resources("AWS::IAM::Role").values()}
     before = {
         one["Properties"]["RoleName"] for one in made("hyperpod-slurm").resources("AWS::IAM::Role").values()

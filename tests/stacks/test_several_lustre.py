@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,12 +36,12 @@ def of(templates: dict[str, Any], stack: str, kind: str) -> dict[str, Any]:
     return {name: one["Properties"] for name, one in found.items() if one["Type"] == kind}
 
 
-def test_hyperpod_mounts_the_first_of_a_group(tmp_path: Path) -> None:
+def test_hyperpod_mounts_the_first_of_a_group() -> None:
     data = changed(
         environment_data("dev"),
         {"storage.further_lustre": {"fast": {**FAST, "groups": ["gpu"]}}, "storage.lustre.groups": ["login"]},
     )
-    templates = templates_alone(loaded(data).environment, tmp_path)
+    templates = templates_alone(loaded(data).environment)
     (cluster,) = of(templates, "cluster", "AWS::SageMaker::Cluster").values()
     paths = {
         group["InstanceGroupName"]: [
@@ -57,17 +56,17 @@ def test_hyperpod_mounts_the_first_of_a_group(tmp_path: Path) -> None:
     assert {"FastLustreId", "FastLustreDnsName"} <= set(templates["dev-storage"]["Outputs"])
 
 
-def test_a_logical_id_of_the_first_one_does_not_move(tmp_path: Path) -> None:
+def test_a_logical_id_of_the_first_one_does_not_move() -> None:
     """Its data would be lost."""
     one = loaded(environment_data("dev")).environment
-    before = of(templates_alone(one, tmp_path / "one"), "storage", "AWS::FSx::FileSystem")
-    after = of(templates_alone(environment("dev"), tmp_path / "two"), "storage", "AWS::FSx::FileSystem")
+    before = of(templates_alone(one), "storage", "AWS::FSx::FileSystem")
+    after = of(templates_alone(environment("dev")), "storage", "AWS::FSx::FileSystem")
     (first,) = before
     assert after[first] == before[first]
 
 
-def test_pcs_tells_its_nodes(tmp_path: Path) -> None:
-    templates = templates_alone(environment("pcs-p6-b200", groups=["train"]), tmp_path)
+def test_pcs_tells_its_nodes() -> None:
+    templates = templates_alone(environment("pcs-p6-b200", groups=["train"]))
     groups = of(templates, "cluster", "AWS::PCS::ComputeNodeGroup")
     assert all("--further-lustre" in json.dumps(group) for group in groups.values())
     told = script_configurations(resolve(environment("pcs-p6-b200", groups=["train"]))).by_group
@@ -76,8 +75,8 @@ def test_pcs_tells_its_nodes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5"])
-def test_pods_have_a_claim_for_each(base: str, tmp_path: Path) -> None:
-    templates = templates_alone(environment(base, groups=["train"]), tmp_path)
+def test_pods_have_a_claim_for_each(base: str) -> None:
+    templates = templates_alone(environment(base, groups=["train"]))
     text = json.dumps(next(one for name, one in templates.items() if name.endswith("-workloads")))
     plain = text.replace("\\", "").replace(" ", "")
     assert '"name":"lustre-fast"' in plain
@@ -86,14 +85,14 @@ def test_pods_have_a_claim_for_each(base: str, tmp_path: Path) -> None:
     assert told["mounts"]["lustre"]["efa"] is True  # type: ignore[index]
 
 
-def test_parallelcluster_mounts_each_by_its_id(tmp_path: Path) -> None:
+def test_parallelcluster_mounts_each_by_its_id() -> None:
     asked = environment("parallelcluster-p5")
     values = value_sources(asked).placeholders()
     shared = cluster_configuration(resolve(asked), values)["SharedStorage"]
     (fast,) = [one for one in shared if one["MountDir"] == "/fast"]
     assert fast["Name"] == "lustre-fast"
     assert fast["FsxLustreSettings"] == {"FileSystemId": "<parallelcluster-p5-cluster.FurtherLustreIds>"}
-    outputs = templates_alone(asked, tmp_path)["parallelcluster-p5-cluster"]
+    outputs = templates_alone(asked)["parallelcluster-p5-cluster"]
     assert "fast=" in json.dumps(outputs)
 
 

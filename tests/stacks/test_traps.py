@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from project import CLOSED, ENVIRONMENTS, environments_of
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, finish, synthesise
+from templates import Synthesised, assembly, finish
 
 from ultracluster.clusters.hyperpod.slurm import ENTRIES
 from ultracluster.lifecycle.bundles import content_hash
@@ -126,12 +126,11 @@ def test_hyperpod_has_one_subnet_and_an_explicit_orchestrator(name: str, synthes
     assert "Slurm" in cluster["Properties"]["Orchestrator"]
 
 
-def test_classic_provisioning_names_its_strategy_and_continuous_has_none(tmp_path_factory: Any) -> None:
+def test_classic_provisioning_names_its_strategy_and_continuous_has_none() -> None:
     classic = _cluster(
-        {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"},
-        tmp_path_factory.mktemp("classic"),
+        {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"}
     )
-    continuous = _cluster({}, tmp_path_factory.mktemp("continuous"))
+    continuous = _cluster({})
 
     assert classic["Orchestrator"] == {"Slurm": {"SlurmConfigStrategy": "Merge"}}
     assert "NodeProvisioningMode" not in classic
@@ -147,8 +146,8 @@ def test_the_mode_of_provisioning_is_always_written(name: str, synthesised: Get)
     assert cluster["Properties"]["NodeProvisioningMode"] == "Continuous"
 
 
-def test_a_group_is_made_in_the_release_of_the_image_that_is_asked_for(tmp_path: Any) -> None:
-    cluster = _cluster({"node_groups.gpu.image_release": "2.1.0"}, tmp_path)
+def test_a_group_is_made_in_the_release_of_the_image_that_is_asked_for() -> None:
+    cluster = _cluster({"node_groups.gpu.image_release": "2.1.0"})
     releases = {g["InstanceGroupName"]: g.get("ImageReleaseVersion") for g in cluster["InstanceGroups"]}
 
     assert releases == {"controller": None, "login": None, "gpu": "2.1.0"}
@@ -178,7 +177,7 @@ def test_the_administrators_user_follows_the_image(changes: dict[str, Any], user
 PARAMETER = "/images/train:3"
 
 
-def test_an_image_may_be_a_parameter_everywhere(tmp_path: Any) -> None:
+def test_an_image_may_be_a_parameter_everywhere() -> None:
     """A dynamic reference: of a parameter of the template CloudFormation takes the newest value each time."""
     wanted = f"{{{{resolve:ssm:{PARAMETER}}}}}"
     for name, group in (
@@ -192,7 +191,7 @@ def test_an_image_may_be_a_parameter_everywhere(tmp_path: Any) -> None:
             changes["node_groups.more.image"] = PARAMETER
         if name == "eks-p5en":
             changes["orchestrator.service_cidr"] = "172.20.0.0/16"
-        made = synthesise(loaded(changed(environment_data(name), changes)).environment, tmp_path / name)
+        made = assembly(loaded(changed(environment_data(name), changes)).environment)
         text = json.dumps(made.templates)
 
         assert wanted in text, name
@@ -200,12 +199,11 @@ def test_an_image_may_be_a_parameter_everywhere(tmp_path: Any) -> None:
         assert "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>" not in text, name
 
 
-def test_customer_keys_on_volumes_only_with_continuous_provisioning(tmp_path_factory: Any) -> None:
+def test_customer_keys_on_volumes_only_with_continuous_provisioning() -> None:
     classic = _cluster(
-        {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"},
-        tmp_path_factory.mktemp("classic"),
+        {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"}
     )
-    continuous = _cluster({}, tmp_path_factory.mktemp("continuous"))
+    continuous = _cluster({})
 
     assert "VolumeKmsKeyId" not in json.dumps(classic)
     for group in continuous["InstanceGroups"]:
@@ -229,11 +227,11 @@ def test_no_literal_partition(name: str, synthesised: Get) -> None:
 
 
 @pytest.mark.parametrize("region", ["us-gov-west-1", "cn-north-1"])
-def test_other_partitions_synthesise(region: str, tmp_path: Any) -> None:
+def test_other_partitions_synthesise(region: str) -> None:
     zone = {"us-gov-west-1": "usgw1-az1", "cn-north-1": "cnn1-az1"}[region]
     data = changed(environment_data("dev"), {"region": region, "network.zone_id": zone})
 
-    made = synthesise(loaded(data).environment, tmp_path)
+    made = assembly(loaded(data).environment)
 
     assert "arn:aws:" not in json.dumps(made.templates)
 
@@ -294,17 +292,15 @@ def test_entry_scripts_lie_directly_below_the_prefix_and_may_run(entry: str) -> 
     assert file.stat().st_mode & 0o111
 
 
-def test_node_counts_never_move_the_node_subnet(tmp_path_factory: Any) -> None:
+def test_node_counts_never_move_the_node_subnet() -> None:
     """A subnet's CIDR cannot change: EC2 would replace it, and HyperPod the whole cluster."""
-    few, many = (
-        _subnets({"node_groups.gpu.count": count}, tmp_path_factory.mktemp(str(count))) for count in (1, 600)
-    )
+    few, many = (_subnets({"node_groups.gpu.count": count}) for count in (1, 600))
 
     assert few == many
 
 
-def test_an_unplaced_app_needs_no_account(tmp_path: Any) -> None:
-    made = synthesise(loaded(environment_data("dev")).environment, tmp_path)
+def test_an_unplaced_app_needs_no_account() -> None:
+    made = assembly(loaded(environment_data("dev")).environment)
 
     assert not json.loads((made.folder / "manifest.json").read_text()).get("missing")
 
@@ -325,15 +321,15 @@ def _of(template: dict[str, Any], kind: str) -> dict[str, Any]:
     return {logical_id: r for logical_id, r in template["Resources"].items() if r["Type"] == kind}
 
 
-def _cluster(changes: dict[str, Any], folder: Any) -> dict[str, Any]:
+def _cluster(changes: dict[str, Any]) -> dict[str, Any]:
     config = loaded(changed(environment_data("dev"), changes)).environment
-    ((_, cluster),) = synthesise(config, folder, validate=False).resources("AWS::SageMaker::Cluster").items()
+    ((_, cluster),) = assembly(config, checked=False).resources("AWS::SageMaker::Cluster").items()
     return cluster["Properties"]
 
 
-def _subnets(changes: dict[str, Any], folder: Any) -> list[str]:
+def _subnets(changes: dict[str, Any]) -> list[str]:
     config = loaded(changed(environment_data("dev"), changes)).environment
-    made = synthesise(config, folder, validate=False)
+    made = assembly(config, checked=False)
     return sorted(subnet["Properties"]["CidrBlock"] for subnet in made.resources("AWS::EC2::Subnet").values())
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from parallelcluster.explained import unexplained
 from parallelcluster.rendered import validated
 from project import ROOT
-from templates import cfn_lint, synthesise
+from templates import assembly, cfn_lint
 from wish_cases import FOLDER, OVERLAYS, Refusal, found_without, refusals, refusals_of
 
 from ultracluster.catalog.wishes import wishes
@@ -18,13 +19,23 @@ from ultracluster.rules import enforce
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_an_overlay_is_accepted_by_every_authority(overlay: str, tmp_path: Path) -> None:
+def test_an_overlay_is_accepted_by_every_authority(overlay: str) -> None:
     loaded = load(ROOT / overlay)
     assert [finding.code for finding in enforce(loaded) if not finding.acknowledged] == []
-    made = synthesise(loaded.environment, tmp_path)
+    made = assembly(loaded.environment)
     assert made.findings == set()
-    files = [str(file) for file in tmp_path.glob("*.template.json")]
-    assert cfn_lint(files, loaded.environment.region) == ""
+
+
+def test_cfn_lint_accepts_every_overlay() -> None:
+    """Templates that differ in the environment's name and in digests alone are judged once."""
+    files: dict[str, dict[str, Path]] = defaultdict(dict)
+    for overlay in OVERLAYS:
+        environment = load(ROOT / overlay).environment
+        for file in assembly(environment).files:
+            text = file.read_text(encoding="utf-8").replace(environment.name, "NAME")
+            files[environment.region].setdefault(re.sub(r"\b[0-9a-f]{12}([0-9a-f]{52})?\b", "", text), file)
+    problems = {region: cfn_lint(different.values(), region) for region, different in files.items()}
+    assert "".join(problems.values()) == ""
 
 
 def test_parallelcluster_itself_takes_its_overlays() -> None:

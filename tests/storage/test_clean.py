@@ -71,7 +71,7 @@ def test_nothing_is_found(tmp_path: Path, flags: bool) -> None:
     made = finish(app, tmp_path)
 
     assert made.findings == set()
-    assert cfn_lint([str(tmp_path / "research.template.json")], "us-east-1") == ""
+    assert cfn_lint([tmp_path / "research.template.json"], "us-east-1") == ""
 
 
 def test_in_a_vpc_and_with_things_that_exist(tmp_path: Path) -> None:

@@ -2,68 +2,56 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aws_cdk import App, Validations
-from cdk_nag import AwsSolutionsChecks
+from assemblies import Synthesised, Template, assembly, templates_alone
 
-from ultracluster.app import cdk_flags
-from ultracluster.config import Environment
-from ultracluster.stacks import build
+if TYPE_CHECKING:  # whoever imports the CDK starts its kernel; most tests find their assembly in the cache
+    from aws_cdk import App
 
-Template = dict[str, Any]
+    from ultracluster.config import Environment
 
-
-@dataclass(frozen=True)
-class Synthesised:
-    """A cloud assembly on disk."""
-
-    folder: Path
-    templates: dict[str, Template]
-    """Template by stack name."""
-    findings: set[tuple[str, str]]
-    """(rule, construct path) of everything that validation or cdk-nag says and nobody acknowledged."""
-    acknowledged: dict[str, dict[str, str]]
-    """Reason by rule, by construct path."""
-
-    def resources(self, kind: str) -> dict[str, dict[str, Any]]:
-        """Resources of one type over all stacks, by `stack/logical id`."""
-        return {
-            f"{stack}/{logical_id}": resource
-            for stack, template in self.templates.items()
-            for logical_id, resource in template["Resources"].items()
-            if resource["Type"] == kind
-        }
+__all__ = ["Synthesised", "Template", "assembly", "templates_alone"]
 
 
-def app_in(folder: Path, *, validate: bool = True) -> App:
-    """An app with the flags that every app of ours has."""
+def app_in(folder: Path, *, validate: bool = True, context: Mapping[str, bool] | None = None) -> App:
+    """An app with the flags that every app of ours has, and with further context."""
+    from aws_cdk import App
+
+    from ultracluster.app import cdk_flags
+
     return App(
         outdir=str(folder),
-        context=cdk_flags(),
+        context={**cdk_flags(), **(context or {})},
         analytics_reporting=False,
         builtin_cloud_formation_validation=validate,
     )
 
 
-def synthesise(config: Environment, folder: Path, *, validate: bool = True) -> Synthesised:
-    """Build and synthesise an environment; findings are returned, not raised."""
-    app = app_in(folder, validate=validate)
+def synthesise(
+    config: Environment,
+    folder: Path,
+    *,
+    validate: bool = True,
+    nag: bool = True,
+    context: Mapping[str, bool] | None = None,
+) -> Synthesised:
+    """Build and synthesise an environment now; `assembly` keeps what comes out, and most tests want that.
+
+    Findings of strict validation and cdk-nag are returned, not raised.
+    """
+    from aws_cdk import Validations
+    from cdk_nag import AwsSolutionsChecks
+
+    from ultracluster.stacks import build
+
+    app = app_in(folder, validate=validate, context=context)
     build(app, config)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    if nag:
+        Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return finish(app, folder)
-
-
-def templates_alone(config: Environment, folder: Path) -> dict[str, Template]:
-    """Templates of an environment by stack name, unchecked: a quarter of the time."""
-    app = app_in(folder, validate=False)
-    build(app, config)
-    app.synth()
-    return _templates(folder)
 
 
 def finish(app: App, folder: Path) -> Synthesised:
@@ -73,33 +61,7 @@ def finish(app: App, folder: Path) -> Synthesised:
     except RuntimeError as error:
         if "ValidationFailed" not in str(error):
             raise
-    return Synthesised(folder, _templates(folder), _findings(folder), dict(_acknowledged(folder)))
-
-
-def _templates(folder: Path) -> dict[str, Template]:
-    return {
-        file.name.removesuffix(".template.json"): json.loads(file.read_text())
-        for file in sorted(folder.glob("*.template.json"))
-    }
-
-
-def _findings(folder: Path) -> set[tuple[str, str]]:
-    report = json.loads((folder / "validation-report.json").read_text())
-    return {
-        (violation["ruleName"], construct["constructPath"])
-        for plugin in report["pluginReports"]
-        for violation in plugin["violations"]
-        for construct in violation["violatingConstructs"]
-    }
-
-
-def _acknowledged(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """As the assembly has it: to ask each construct takes seconds."""
-    for file in sorted(folder.glob("*.metadata.json")):
-        for path, entries in json.loads(file.read_text()).items():
-            for entry in entries:
-                if entry["type"] == "aws:cdk:acknowledged-rules":
-                    yield path.removeprefix("/"), entry["data"]
+    return Synthesised(folder)
 
 
 def statements(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -118,7 +80,7 @@ def many(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def cfn_lint(files: list[str], region: str) -> str:
+def cfn_lint(files: Iterable[Path], region: str) -> str:
     """What cfn-lint says of templates in a Region, warnings included; empty if nothing.
 
     As its command does, but in this process: it starts once, and reads the schema of a resource once.
@@ -127,6 +89,8 @@ def cfn_lint(files: list[str], region: str) -> str:
     from cfnlint.runner import Runner
 
     not_ours = ["W3005"]  # the CDK's own Lambda construct names its role in DependsOn, too
-    options = ["--format", "parseable", "--regions", region, "--ignore-checks", *not_ours, "-t", *files]
+    names = [str(file) for file in files]
+    assert names, "no template"
+    options = ["--format", "parseable", "--regions", region, "--ignore-checks", *not_ours, "-t", *names]
     runner = Runner(ConfigMixIn(options))
     return runner.formatter.print_matches(list(runner.run()), runner.rules, config=runner.config) or ""

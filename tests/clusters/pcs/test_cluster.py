@@ -64,7 +64,7 @@ def test_it_stands_alone_in_a_strangers_stack(tmp_path: Path) -> None:
 
     # which packages a mirror holds is recorded in the release that was mirrored
     assert result.findings == {("Annotation::ultracluster:SOF004", "research/cluster")}
-    assert cfn_lint([str(tmp_path / "research.template.json")], "us-east-2") == ""
+    assert cfn_lint([tmp_path / "research.template.json"], "us-east-2") == ""
     script = group_of(result, "train")["NodeLifecycleActions"]["Stages"]["NodeBootstrapped"][0]
     assert script["Arguments"] == [
         "pcs_node",

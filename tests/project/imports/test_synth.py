@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from import_samples import FOLDER
-from templates import synthesise
+from templates import assembly
 
 from ultracluster.config import load
 from ultracluster.model import TRAITS
@@ -21,7 +21,7 @@ def test_an_import_is_a_cluster_that_can_be_deployed(sample: str, tmp_path: Path
     release = newest_release(TRAITS[kind].software_family).release
     file = tmp_path / "new.yaml"
     file.write_text(text.replace("RELEASE", release), encoding="utf-8")
-    made = synthesise(load(file).environment, tmp_path / "out", validate=False)
+    made = assembly(load(file).environment, checked=False)
 
     assert made.resources("AWS::EC2::VPC") == {}
     assert made.resources("AWS::FSx::FileSystem") == {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def line(verdict: Verdict) -> str:
 
 
 def main(names: Sequence[str]) -> int:
-    from templates import templates_alone
+    from assemblies import keep_in, templates_alone
 
     if missing := why_not_here():
         sys.stderr.write(f"{missing}\n")
@@ -53,8 +54,9 @@ def main(names: Sequence[str]) -> int:
         return 2
     wrong = 0
     with tempfile.TemporaryDirectory() as folder, Evaluator() as evaluator:
-        for number, name in enumerate(names or NAMES):
-            templates = templates_alone(config_of(name), Path(folder) / str(number))
+        keep_in(Path(folder), time.time())
+        for name in names or NAMES:
+            templates = templates_alone(config_of(name))
             world, neighbour = worlds_of(name, templates)
             found = verdicts(world, evaluator, rows_for(name), others=[neighbour])
             sys.stdout.write("\n".join(page(name, list(found.values()))) + "\n")
