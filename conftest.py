@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +29,19 @@ gc.set_threshold(50_000)
 # Container images often set it. Every worker and every command that a test runs would compile all our code.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# The CDK's kernel unpacks its library below the home folder, which takes ten seconds. Tests that have a home
+# of their own share what is there; where nobody may write to it, it is in pytest's cache or a temporary folder.
+KERNEL = "JSII_RUNTIME_PACKAGE_CACHE_ROOT"
+for _folder in (
+    Path(os.environ.get(KERNEL) or Path.home() / ".cache" / "aws" / "jsii" / "package-cache"),
+    ROOT / ".pytest_cache" / "d" / "jsii",
+    Path(tempfile.gettempdir()) / f"ultracluster-jsii-{os.getuid()}",
+):
+    with contextlib.suppress(OSError):
+        _folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.access(_folder, os.W_OK):
+            os.environ[KERNEL] = str(_folder)
+            break
 # pytest-xdist sets it for its workers, and then tables would be narrower there than in one process.
 os.environ.pop("COLUMNS", None)
 # What a script starts in the background ignores it, and so would every command that a test interrupts.

@@ -82,7 +82,7 @@ class Training:
         return [one.returncode for one in self.processes]
 
     def _until(self, true: Callable[[], bool], what: str) -> None:
-        latest = time.monotonic() + 120
+        latest = time.monotonic() + 600
         while not true():
             if time.monotonic() > latest:
                 self.kill()

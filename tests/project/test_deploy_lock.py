@@ -13,12 +13,12 @@ from ultracluster.project.deploy_lock import LOCK, only_one
 from ultracluster.project.place import ProjectError
 
 HOLD = """
-import sys, time
+import signal, sys
 from pathlib import Path
 from ultracluster.project.deploy_lock import only_one
 with only_one(Path(sys.argv[1]), "deploy of prod"):
     print("held", flush=True)
-    time.sleep(60)
+    signal.pause()
 """
 
 

@@ -100,7 +100,9 @@ def test_the_generated_test_says_what_changed_and_own_stacks_stand_beside_ours(
     reviewed = copy / "snapshots" / "dev"
     reviewed.mkdir(parents=True)
     for file in synthesise(environment_of(acme), tmp_path / "ours", validate=False, nag=False).files:
-        text = file.read_text(encoding="utf-8").replace('"PERSISTENT_2"', '"PERSISTENT_1"')
+        text = file.read_text(encoding="utf-8")
+        if file.name == "dev-storage.template.json":
+            text = text.replace('"PERSISTENT_2"', '"PERSISTENT_1"')
         (reviewed / file.name).write_text(text, encoding="utf-8")
     second = run_in(site, copy, *judge, path=SYSTEM)
     assert second.returncode == 1

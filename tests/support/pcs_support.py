@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
-from templates import Synthesised, app_in
+from templates import Synthesised, app_in, finish
 
 from ultracluster import ClusterKey, EfaSecurityGroup, PcsCluster
 from ultracluster.config.capacity import CapacityBlock
@@ -75,10 +74,7 @@ def made(tmp_path: Path, **arguments: Any) -> Synthesised:
 
 def unjudged(app: App, folder: Path) -> Synthesised:
     """Templates alone: without a validator there is no report to read."""
-    app.synth()
-    names = {file.name.removesuffix(".template.json"): file for file in folder.glob("*.template.json")}
-    templates = {name: json.loads(file.read_text()) for name, file in names.items()}
-    return Synthesised(folder, templates, set(), {})
+    return finish(app, folder)
 
 
 def bare(tmp_path: Path, **arguments: Any) -> Synthesised:

@@ -25,7 +25,7 @@ def app_in(folder: Path, *, validate: bool = True, context: Mapping[str, bool] |
     return App(
         outdir=str(folder),
         context={**cdk_flags(), **(context or {})},
-        analytics_reporting=False,
+        analytics_reporting=None if context else False,  # as its context says
         builtin_cloud_formation_validation=validate,
     )
 

@@ -77,6 +77,7 @@ def run_in(
     variables = {
         "PATH": os.pathsep.join([str(site / "bin"), path or os.environ["PATH"]]),
         "HOME": os.environ.get("HOME", "/"),
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": os.environ["JSII_RUNTIME_PACKAGE_CACHE_ROOT"],
         **more,
     }
     command: Sequence[str] = [str(site / "bin" / words[0]), *words[1:]]

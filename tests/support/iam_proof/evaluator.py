@@ -69,7 +69,7 @@ class Evaluator:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=600)
 
     def ask(self, policies: Mapping[str, Document], requests: Sequence[Request]) -> list[Answer]:
         """Answers in the order of the requests.

@@ -29,7 +29,9 @@ CHANGED = (
 STAMPS = (".venv/.created", ".venv/.plan", ".venv/.run", ".venv/.dev", ".venv/.node", "node_modules/.stamp")
 QUESTION = re.compile(r"\[[yY]/[nN]\]: (?P<answer>\S+)$")
 STATUS = "echo $?"
-SECONDS = 400
+SECONDS = 600
+KERNEL = "JSII_RUNTIME_PACKAGE_CACHE_ROOT"
+"""Where the CDK's kernel unpacks its library: with a home of its own each page would do it again."""
 Answers = Callable[[Path, pytest.MonkeyPatch], AbstractContextManager[None]]
 
 
@@ -55,7 +57,8 @@ def run(page: Page, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         elif block.needs:
             _typed(page, block, named)
         else:
-            _run(page, block, shell)
+            with monkeypatch.context() as patch:
+                _run(page, block, shell, patch)
 
 
 def _copied(names: Sequence[str], clone: Path) -> None:
@@ -99,11 +102,31 @@ class Shell:
     def __init__(self, home: Path, folder: Path, programs: Path | None = None) -> None:
         self.home, self.folder, self.status = home, folder, 0
         self._exports = home / ".exports"
+        self._own = programs is not None
         first = [str(programs or Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin")]
         path = os.pathsep.join([*first, "/usr/local/bin", "/usr/bin", "/bin"])
-        self._environment = {"HOME": str(home), "PATH": path}
+        self._environment = {"HOME": str(home), "PATH": path, KERNEL: os.environ[KERNEL]}
         if "PYTHONPATH" in os.environ and not programs:  # tests of a second working tree run that tree's code
             self._environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
+
+    def runs_here(self, command: str) -> bool:
+        """Whether this process can run it: it is our command alone, and nothing was exported before."""
+        return _simple(command) and not self._own and not self._exported()
+
+    def _exported(self) -> set[str]:
+        text = self._exports.read_text(encoding="utf-8") if self._exports.exists() else ""
+        known = {*self._environment, "OLDPWD", "PWD", "SHLVL", "_"}
+        return set(re.findall(r"^declare -x (\w+)", text, re.MULTILINE)) - known
+
+    def here(self, command: str, patch: pytest.MonkeyPatch) -> str:
+        """What our command prints, run in this process as the shell would: to start it takes a second."""
+        for name in list(os.environ):
+            patch.delenv(name)
+        for name, value in self._environment.items():
+            patch.setenv(name, value)
+        patch.chdir(self.folder)
+        printed, self.status = _invoked(command.replace("\\\n", " ").split()[1:])
+        return printed
 
     def run(self, command: str) -> str:
         """What it prints to a terminal: both streams."""
@@ -122,21 +145,32 @@ class Shell:
         return done.stdout
 
 
-def _run(page: Page, block: Block, shell: Shell) -> None:
+def _simple(command: str) -> bool:
+    """Whether a shell only splits it into words: nothing is quoted, expanded, redirected or connected."""
+    words = command.replace("\\\n", " ")
+    return words.split()[:1] == ["ultracluster"] and not re.search(r"[\n|&;<>()$`\\\"'*?\[\]#~=%{}!]", words)
+
+
+def _run(page: Page, block: Block, shell: Shell, patch: pytest.MonkeyPatch) -> None:
     for number, step in enumerate(block.steps):
-        command = step.command if step.output is not None else f"set -e\n{step.command}\nset +e"
-        printed = shell.run(command)
-        after = block.steps[number + 1 : number + 2]
-        if shell.status and not (after and after[0].command == STATUS):
-            raise PageError(f"{_at(page, step)} ended with {shell.status}:\n{step.command}\n{printed}")
-        if step.output is not None and (said := differs(step.output, printed)):
-            raise PageError(f"{_at(page, step)} {step.command}\n{said}")
+        if shell.runs_here(step.command):
+            printed = shell.here(step.command, patch)
+        else:
+            command = step.command if step.output is not None else f"set -e\n{step.command}\nset +e"
+            printed = shell.run(command)
+        _compare(page, block, number, printed, shell.status)
+
+
+def _compare(page: Page, block: Block, number: int, printed: str, status: int) -> None:
+    step, after = block.steps[number], block.steps[number + 1 : number + 2]
+    if status and not (after and after[0].command == STATUS):
+        raise PageError(f"{_at(page, step)} ended with {status}:\n{step.command}\n{printed}")
+    if step.output is not None and (said := differs(step.output, printed)):
+        raise PageError(f"{_at(page, step)} {step.command}\n{said}")
 
 
 def _answered(page: Page, block: Block, shell: Shell, patch: pytest.MonkeyPatch) -> None:
     """In this process, where an account stands in for the real one."""
-    from ultracluster.cli.main import app
-
     module = importlib.import_module(f"tutorials.answers.{page.path.stem.replace('-', '_')}")
     answers: Answers = getattr(module, block.answers)
     patch.chdir(shell.folder)
@@ -153,15 +187,18 @@ def _answered(page: Page, block: Block, shell: Shell, patch: pytest.MonkeyPatch)
                     raise PageError(f"{_at(page, step)} only `ultracluster` is answered by {block.answers}")
                 typed = [found for line in step.output or () if (found := QUESTION.search(line))]
                 given = "".join(f"{one['answer']}\n" for one in typed)
-                ended = CliRunner().invoke(app, words[1:], input=given)
-                if ended.exception and not isinstance(ended.exception, SystemExit):
-                    raise ended.exception
-                printed, status = ended.output, ended.exit_code
-                after = block.steps[number + 1 : number + 2]
-                if status and not (after and after[0].command == STATUS):
-                    raise PageError(f"{_at(page, step)} ended with {status}:\n{step.command}\n{printed}")
-            if step.output is not None and (said := differs(step.output, printed)):
-                raise PageError(f"{_at(page, step)} {step.command}\n{said}")
+                printed, status = _invoked(words[1:], given)
+            _compare(page, block, number, printed, status if step.command != STATUS else 0)
+
+
+def _invoked(words: Sequence[str], given: str = "") -> tuple[str, int]:
+    """What the command prints in this process, and how it ends."""
+    from ultracluster.cli.main import app
+
+    ended = CliRunner().invoke(app, list(words), input=given)
+    if ended.exception and not isinstance(ended.exception, SystemExit):
+        raise ended.exception
+    return ended.output, ended.exit_code
 
 
 def _typed(page: Page, block: Block, named: set[str]) -> None:

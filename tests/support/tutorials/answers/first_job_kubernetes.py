@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,17 +114,18 @@ def running(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
 @contextmanager
 def trained(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     with empty(folder, patch) as cluster:
-        controller = threading.Thread(target=_train, args=(cluster,))
+        over = threading.Event()
+        controller = threading.Thread(target=_train, args=(cluster, over))
         controller.start()
         try:
             yield
         finally:
+            over.set()
             controller.join()
 
 
-def _train(cluster: Cluster) -> None:
-    for _ in range(400):
-        time.sleep(0.05)
+def _train(cluster: Cluster, over: threading.Event) -> None:
+    while not over.wait(0.05):
         if cluster.names("jobsets", "default"):
             jobset = cluster.find("jobsets", "default", "train")
             first, _ = start(cluster, jobset)
