@@ -30,7 +30,7 @@ gc.set_threshold(50_000)
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # The CDK's kernel unpacks its library below the home folder, which takes ten seconds. Tests that have a home
-# of their own share what is there; where nobody may write to it, it is in pytest's cache or a temporary folder.
+# of their own share what is there; where that is read-only, pytest's cache or a temporary folder has it.
 KERNEL = "JSII_RUNTIME_PACKAGE_CACHE_ROOT"
 for _folder in (
     Path(os.environ.get(KERNEL) or Path.home() / ".cache" / "aws" / "jsii" / "package-cache"),
