@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from parallelcluster.account import (
     LUSTRE,
@@ -261,7 +262,7 @@ def test_shipped_environments_pass() -> None:
         assert unexplained(found, environments[name]) == [], name
 
 
-ROUNDS = 40
+ROUNDS = 12
 
 
 def test_any_valid_environment_passes() -> None:
@@ -270,7 +271,7 @@ def test_any_valid_environment_passes() -> None:
     refused: list[str] = []
 
     @settings(
-        max_examples=ROUNDS, deadline=None, derandomize=True, database=None,
+        max_examples=examples(ROUNDS), deadline=None, derandomize=True, database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )  # fmt: skip
     @given(environments())

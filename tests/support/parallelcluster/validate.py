@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import gc
 import io
 import json
 import multiprocessing
@@ -21,6 +22,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import boto3
@@ -310,10 +312,15 @@ def main() -> None:
     os.dup2(2, 1)  # the answer is all on stdout: what packages print goes to stderr
     urllib.request.install_opener(NoInternet())  # pyright: ignore[reportArgumentType]
     cases = json.load(sys.stdin)
-    for service in sorted({name.partition(".")[0] for name in ANSWERS}):
-        boto3.client(service)  # reads the service's model, once for all cases
+    new_client = cache(boto3.client)  # to make clients would be half of the work of a case
+    boto3.client = lambda name, **_: new_client(name, region_name=os.environ["AWS_DEFAULT_REGION"])  # pyright: ignore[reportAttributeAccessIssue]
+    for region in sorted({case["region"] for case in cases}):
+        os.environ["AWS_DEFAULT_REGION"] = region
+        for service in sorted({name.partition(".")[0] for name in ANSWERS}):
+            _ = boto3.client(service).exceptions  # reads the service's model, once for all cases
     # a session is made at every call, only to ask for the Region
     boto3.session.Session = lambda: boto3.DEFAULT_SESSION  # pyright: ignore[reportAttributeAccessIssue]
+    gc.freeze()  # what is collected in a child would be copied for it first
     with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
         json.dump(pool.map(validate, cases, chunksize=1), answer)
     answer.close()
