@@ -8,7 +8,7 @@ from typing import Any
 from aws_cdk import App, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
-from templates import Synthesised, app_in, finish
+from templates import Synthesised, app_in
 
 from ultracluster import ClusterKey, EfaSecurityGroup, PcsCluster
 from ultracluster.config.capacity import CapacityBlock
@@ -73,8 +73,9 @@ def made(tmp_path: Path, **arguments: Any) -> Synthesised:
 
 
 def unjudged(app: App, folder: Path) -> Synthesised:
-    """Templates alone: without a validator there is no report to read."""
-    return finish(app, folder)
+    """Templates alone; what a rule refuses is raised."""
+    app.synth()
+    return Synthesised(folder)
 
 
 def bare(tmp_path: Path, **arguments: Any) -> Synthesised:

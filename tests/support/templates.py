@@ -40,7 +40,8 @@ def synthesise(
 ) -> Synthesised:
     """Build and synthesise an environment now; `assembly` keeps what comes out, and most tests want that.
 
-    Findings of strict validation and cdk-nag are returned, not raised.
+    Findings of strict validation and cdk-nag are returned, not raised; without both, what a rule refuses is
+    raised.
     """
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks
@@ -51,6 +52,9 @@ def synthesise(
     build(app, config)
     if nag:
         Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    elif not validate:
+        app.synth()
+        return Synthesised(folder)
     return finish(app, folder)
 
 
