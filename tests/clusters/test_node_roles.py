@@ -30,7 +30,9 @@ def team(tmp_path: Path) -> Team:
 
 def made(team: Team) -> Synthesised:
     Template.from_stack(team.stack)
-    return Synthesised(Path(Stage.of(team.stack).outdir))
+    stage = Stage.of(team.stack)
+    assert stage
+    return Synthesised(Path(stage.outdir))
 
 
 def sids(one: Synthesised, cluster: Any) -> dict[str, set[str]]:
