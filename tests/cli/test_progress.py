@@ -30,6 +30,7 @@ from ultracluster.cli import progress, terminal, validate
 from ultracluster.cli.habits import HABITS
 from ultracluster.cli.main import app
 from ultracluster.cli.progress import LINE, LateBar, bars, working
+from ultracluster.config.loader import Loaded
 
 DRAWN = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h", re.DOTALL)
 """From the moment at which rich hides the cursor to that at which it shows it again."""
@@ -227,9 +228,9 @@ def read_when(
     """`validate` reads each file only when it may continue."""
     read = validate._validated
 
-    def waits(path: Path) -> validate.Validated:
+    def waits(path: Path, loaded: list[Loaded]) -> validate.Validated:
         until(may_continue)
-        return read(path)
+        return read(path, loaded)
 
     monkeypatch.setattr(progress, "LATE", late)
     monkeypatch.setattr(validate, "_validated", waits)
@@ -304,7 +305,7 @@ def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
 import time
 from ultracluster.cli import main, progress, validate
 progress.LATE = 0.0
-validate._validated = lambda path: time.sleep(600)
+validate._validated = lambda path, loaded: time.sleep(600)
 main()
 """
     master, slave = pty.openpty()

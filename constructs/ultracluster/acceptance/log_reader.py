@@ -47,7 +47,7 @@ _ERROR = re.compile(
 
 _LONGEST_ROW = 5 + 2 * 8 + 2  # head, two halves with the times of each iteration, a time stamp
 MOST_LOG_BYTES = 256 << 20
-"""Of one log: a thousand ranks with NCCL_DEBUG=INFO write a tenth of it."""
+"""Limit of one log: a thousand ranks with NCCL_DEBUG=INFO write a tenth of it."""
 _MOST_ERRORS = 20  # kept per run: the first ones tell the cause
 
 

@@ -30,7 +30,7 @@ class Purchase:
 def purchases(
     account: Account, *, kind: str, instance_type: str, zone_id: str, start: datetime
 ) -> list[Purchase]:
-    """What the account has of this type in this zone, beginning at this time.
+    """Find what the account has of this type in this zone, beginning at this time.
 
     Raises:
         AccountError: AWS cannot be asked.

@@ -20,7 +20,7 @@ VISIBLE = timedelta(minutes=10)
 
 
 def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bought]:
-    """What the open intent bought.
+    """Find what the open intent bought.
 
     Ends with exit code 1 where nothing was bought, which closes the intent; with 3 where that is not known
     yet; with 2 where there is no open intent or another account's.

@@ -65,7 +65,7 @@ def text_of(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def gunzipped(data: bytes, most: int) -> bytes:
-    """What a gzip stream holds, bounded: a megabyte can become a gigabyte.
+    """Unpack a gzip stream, bounded: a megabyte can become a gigabyte.
 
     Raises:
         OSError: it is no such stream, is cut, or holds more than `most` bytes.

@@ -36,7 +36,7 @@ class Intent:
     region: str
     usd: float = 0.0
     details: dict[str, Any]
-    """What `settle` needs to recognise the result."""
+    """Values that `settle` needs to recognise the result."""
     process: int = 0
     host: str = ""
     time: str = ""
@@ -168,7 +168,7 @@ def exclusive(environment_file: Path, command: str) -> Generator[Ledger]:
 
 
 def ledger_of(environment_file: Path) -> Path:
-    """Where the ledger of an environment file is."""
+    """Return the path of an environment file's ledger."""
     place = environment_file.resolve()
     return place.with_name(f"{place.stem}.ledger.jsonl")
 

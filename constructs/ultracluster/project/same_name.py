@@ -15,7 +15,7 @@ of a `diff` may share a name."""
 
 
 def share_stacks(one: Environment, other: Environment) -> bool:
-    """Whether their stacks are the same: by name and Region, in an account that is not known to differ."""
+    """Return whether their stacks are the same: name and Region are, and no account is known to differ."""
     accounts = {one.account, other.account} - {None}
     return one.name == other.name and one.region == other.region and len(accounts) < 2
 

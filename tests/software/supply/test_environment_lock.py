@@ -235,8 +235,6 @@ def test_the_lock_of_another_release_is_made_anew(place: Place, run: Run, shop: 
 def test_a_write_that_fails_leaves_the_old_lock(
     place: Place, run: Run, shop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ultracluster.software.supply import release_lock
-
     file = place.environment("prod")
     run(file)
     before = file.with_suffix(".lock").read_bytes()
@@ -245,7 +243,7 @@ def test_a_write_that_fails_leaves_the_old_lock(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(release_lock.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         run(file, again=True)
     assert file.with_suffix(".lock").read_bytes() == before

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ultracluster.software import InvalidLockError
-from ultracluster.software.supply import locking, release_lock
+from ultracluster.software.supply import locking
 from ultracluster.software.supply.locking import Options
 from ultracluster.software.supply.release_lock import lock_release
 
@@ -319,7 +319,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(release_lock.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         run(file)
     assert file.read_bytes() == before
