@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ultracluster.project.archives import extract
 from ultracluster.project.place import ProjectError
 
 
@@ -52,7 +53,10 @@ def _unpack(root: Path, revision: str, into: Path, patterns: tuple[str, ...], op
         packed = _git(option, root, "archive", "--format=tar", commit, "--", pattern)
         if packed is not None:
             with tarfile.open(fileobj=BytesIO(packed)) as archive:
-                archive.extractall(into, filter="data")
+                try:
+                    extract(archive, into)
+                except ValueError as error:
+                    raise ProjectError(f"{option} {revision}: {error}") from None
     return commit
 
 

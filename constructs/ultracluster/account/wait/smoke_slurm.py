@@ -17,6 +17,7 @@ from ultracluster.account.wait.shell import Answer, Shell
 from ultracluster.account.wait.slurm import SlurmNode, slurm_node_of
 from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
 from ultracluster.model import Cluster
+from ultracluster.project.archives import extract
 from ultracluster.scripts_folder import scripts_folder
 
 PART = 16_000
@@ -156,7 +157,7 @@ class _Job:
                 raise ValueError(f"the job's logs cannot be read: {part.why or 'an answer is empty'}")
             text += part.text
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(text)), mode="r:gz") as archive:
-            archive.extractall(folder, filter="data")
+            extract(archive, folder)
         self._ask(node, f"rm -f {packed}")
         return sorted(file for file in folder.rglob("*") if file.is_file())
 
