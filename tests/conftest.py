@@ -8,6 +8,7 @@ import tempfile
 import time
 
 import pytest
+from needs import last_line
 from project import ROOT
 
 if (ROOT / "constructs" / "__init__.py").exists():  # nothing later could explain the ImportError
@@ -129,6 +130,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.write_line(f"not proven here: {report.nodeid}: {reason}")
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """The last line of a run says what was skipped, and how to run it."""
+    yield
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and (skipped := reporter.stats.get("skipped")):
+        reasons = [report.longrepr[2] for report in skipped]
+        reporter.write_line(last_line([reason.removeprefix("Skipped: ") for reason in reasons]))
+
+
+@pytest.fixture(scope="session")
+def outside() -> None:
+    """What a fixture asks for that needs the CDK, a process or a socket: a quick run leaves its tests out."""
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _assemblies(tmp_path_factory: pytest.TempPathFactory) -> None:
     from assemblies import keep_in
@@ -137,7 +153,7 @@ def _assemblies(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session")
-def synthesised() -> Callable[[str], Synthesised]:
+def synthesised(outside: None) -> Callable[[str], Synthesised]:
     """Gives the assembly of a shipped environment, with strict validation and cdk-nag."""
     from assemblies import assembly
 
@@ -159,7 +175,7 @@ def templates_of(synthesised: Callable[[str], Synthesised]) -> Callable[[str], d
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(outside: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built wheel, the same for all workers."""
     from wheel import built_wheel
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hyperpod_service import account
+from needs import need
 from project import ROOT
 from typer.testing import CliRunner
 
@@ -28,8 +29,7 @@ echo "${0##*/} $*" >>"$CALLS"
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout in which everything is installed."""
-    if shutil.which("make") is None:
-        pytest.skip("no make on this machine")
+    need("make")
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / "node_modules/.bin").mkdir(parents=True)
     shutil.copy(ROOT / "Makefile", tmp_path)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from needs import without_setup
 from project import ROOT
 
 from tools.prose.__main__ import added_lines, check, text_of
@@ -46,7 +47,7 @@ def test_code_of_python_is_no_text_and_columns_stay() -> None:
 @pytest.mark.slow
 def test_added_text_is_held_to_the_word_list(tmp_path: Path) -> None:
     if not (ROOT / "tools/prose/node_modules").is_dir():
-        pytest.skip("textlint is not installed: run `make setup-dev`")
+        pytest.skip(without_setup("textlint"))
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("It tells you.\n\nIt tells you.\n\n`it tells you`\n")
     (tmp_path / "a.py").write_text(

@@ -13,6 +13,7 @@ import pytest
 from cluster_schema import cluster_of, node_scripts
 from crd_fields import problems
 from nccl_logs import GIB, Log
+from needs import without_setup
 from project import ROOT
 from ruamel.yaml import YAML
 
@@ -282,7 +283,7 @@ def test_the_type_comes_from_the_firmware(tmp_path: Path) -> None:
 def test_the_slurm_script_is_clean(tool: list[str]) -> None:
     program = shutil.which(tool[0], path=f"{ROOT}/.venv/bin{os.pathsep}{os.environ['PATH']}")
     if program is None:
-        pytest.skip(f"{tool[0]} is not installed: run `make setup-dev`")
+        pytest.skip(without_setup(tool[0]))
     done = subprocess.run([program, *tool[1:], SCRIPT], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout
@@ -343,7 +344,7 @@ def test_the_launcher_is_clean_bash(tmp_path: Path) -> None:
         file.write_text("#!/usr/bin/env bash\n" + launcher(manifest(kind, 4, image=IMAGE)))
         program = shutil.which("shellcheck", path=f"{ROOT}/.venv/bin{os.pathsep}{os.environ['PATH']}")
         if program is None:
-            pytest.skip("shellcheck is not installed: run `make setup-dev`")
+            pytest.skip(without_setup("shellcheck"))
         done = subprocess.run([program, file], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 

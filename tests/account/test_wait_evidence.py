@@ -14,6 +14,7 @@ from hyperpod_service import account
 from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes_service import kubernetes_node, open_api, serving
+from needs import need
 from wait_support import READY, Machines
 
 from ultracluster.account.aws import AccountError
@@ -265,10 +266,8 @@ def test_the_token_is_the_one_that_the_aws_cli_makes(monkeypatch: pytest.MonkeyP
         "--output",
         "json",
     ]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("no AWS CLI on this machine to compare with")
+    need("aws")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     theirs_host, theirs = decoded(json.loads(done.stdout)["status"]["token"])
     assert (host, set(ours)) == (theirs_host, set(theirs))

@@ -111,10 +111,7 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_compared(tmp_path: 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        pytest.skip("Chromium is not installed (Debian: chromium)")
-    with Browser(program) as opened:
+    with Browser(chromium()) as opened:
         yield opened
 
 

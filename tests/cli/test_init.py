@@ -15,6 +15,7 @@ import typer
 from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import need
 from project import ROOT
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
@@ -315,8 +316,7 @@ def test_a_file_in_the_project_names_its_schema(
 def test_the_head_names_commands_that_work_where_the_file_lies(
     output: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if shutil.which("make") is None:
-        pytest.skip("no make on this machine")
+    need("make")
     root = tmp_path / "checkout"
     project(root, monkeypatch)
     monkeypatch.chdir(root)

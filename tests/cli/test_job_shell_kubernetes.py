@@ -17,6 +17,7 @@ from hyperpod_service import account
 from kubernetes_cluster import CUSTOM, Cluster, serving
 from kubernetes_service import Api, serve_cluster
 from kubernetes_support import environment
+from needs import need
 from processes import until
 
 from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
@@ -182,9 +183,9 @@ def test_without_kubectl_nothing_is_submitted(
     assert cluster.asked == []
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_itself_takes_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real one, with a stand-in for `aws eks get-token` that signs as the AWS CLI does."""
+    need("kubectl")
     real = shutil.which("kubectl")
     assert real
     known = account("us-east-2")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
-import shutil
 import struct
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import need
 from project import ROOT
 
 from ultracluster.cli import main, paging
@@ -132,8 +132,8 @@ def test_a_wrapper_whose_pager_is_missing(tmp_path: Path) -> None:
     assert "GOV005" in shown
 
 
-@pytest.mark.skipif(not shutil.which("less"), reason="there is no less on this machine")
 def test_less_itself() -> None:
+    need("less")
     shown, code = run("rules", key="q")
 
     assert code == 0

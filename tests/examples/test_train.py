@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from needs import need
 from project import ROOT
 
 PROGRAM = ROOT / "examples" / "train" / "train.py"
@@ -98,14 +99,14 @@ class Training:
 @pytest.fixture(autouse=True)
 def _torch() -> None:
     if python() is None:
-        pytest.skip("no PyTorch: apt-get install python3-torch")
+        need("python3-torch")
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
     """The losses of a run that nobody disturbs."""
     if python() is None:
-        pytest.skip("no PyTorch: apt-get install python3-torch")
+        need("python3-torch")
     training = Training(tmp_path_factory.mktemp("whole"), 40)
     assert training.ended() == [0, 0], training.text
     return training.losses

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from first_boot.sandbox import in_memory
+from needs import without_setup
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "lifecycle_scripts"
@@ -40,7 +41,7 @@ def tool(name: str) -> str:
     for place in [*map(str, places), None]:
         if found := shutil.which(name, path=place):
             return found
-    pytest.skip(f"{name} is not installed: run `make setup-dev`")
+    pytest.skip(without_setup(name))
 
 
 def run(*command: str | Path, **environment: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import botocore.session
 import pytest
+from needs import need
 from other_users import folder_for_all
 from project import ROOT
 
@@ -96,10 +97,7 @@ class Service:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    if os.geteuid() != 0:
-        pytest.skip("other users need root")
-    if missing := [tool for tool in ("unshare", "setpriv", "mount") if not shutil.which(tool)]:
-        pytest.skip(f"not installed: {', '.join(missing)} (package util-linux)")
+    need("unshare", "setpriv", "mount", root=True)
     with folder_for_all() as folder:
         made = Service(folder)
         try:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from needs import need
 from other_users import folder_for_all
 from project import ROOT
 
@@ -52,15 +53,6 @@ try:
 except OSError:  # a kernel without it
     raise SystemExit(111)
 """
-
-
-def needs(*tools: str) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces and other users need root")
-    if missing := [tool for tool in tools if not shutil.which(tool)]:
-        pytest.skip(
-            f"not installed: {', '.join(missing)} (packages nftables, iptables, iproute2, util-linux)"
-        )
 
 
 class Node:
@@ -160,7 +152,7 @@ class Node:
 
 @pytest.fixture(params=[("nft",), ("iptables", "ip6tables")], ids=["nftables", "iptables"])
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    needs("ip", "unshare", "nsenter", "setpriv", "curl", *request.param)
+    need("ip", "unshare", "nsenter", "setpriv", "curl", *request.param, root=True)
     with folder_for_all() as folder:
         made = Node(folder, request.param)
         try:
@@ -251,7 +243,7 @@ def test_verify_tries_it(node: Node) -> None:
 
 def test_parallelclusters_own_rules_stay(node: Node) -> None:
     """Its chain (imds-access.sh of its cookbook) refuses whom ours lets pass; its tables may be restored."""
-    needs("iptables", "iptables-save", "iptables-restore")
+    need("iptables", "iptables-save", "iptables-restore", root=True)
     tools = {name: shutil.which(name) or "" for name in ("iptables", "iptables-save", "iptables-restore")}
     node.run(tools["iptables"], "--new", "PARALLELCLUSTER_IMDS")
     node.run(tools["iptables"], "-A", "OUTPUT", "--destination", IPV4, "-j", "PARALLELCLUSTER_IMDS")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import subprocess
 from typing import Any
 
@@ -13,6 +12,7 @@ from expositions import series
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from metrics_node import module
+from needs import path_of
 
 exposition: Any = module("exposition")
 FAMILIES = {
@@ -51,9 +51,7 @@ SAMPLES = st.lists(
 
 def checked(text: str) -> str:
     """What promtool says against it; empty where it can be read."""
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.skip("no promtool: apt-get install prometheus")
+    program = path_of("promtool")
     done = subprocess.run(
         [program, "check", "metrics"], input=text.encode(), capture_output=True, check=False
     )

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from project import ROOT
 from slurm_database import end, free_ports, munge, path, says, wait
-from slurm_nodes import missing
+from slurm_nodes import needed
 
 PROGRAM = ROOT / "lifecycle_scripts" / "files" / "slurm_conf.py"
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
@@ -136,8 +136,7 @@ def _stop(controller: Controller) -> None:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Controller]:
-    if tools := missing():
-        pytest.skip(f"without {', '.join(tools)}")
+    needed()
     with controller_of() as controller:
         yield controller
 

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from needs import path_of
 from project import ROOT
 
 from ultracluster.catalog.metrics import metrics as catalogue
@@ -96,9 +97,7 @@ def page(port: int) -> str:
 
 
 def judged(text: str) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed")
+    promtool = path_of("promtool")
     done = subprocess.run(
         [promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import without_setup
 from project import ROOT
 
 from ultracluster.config import Environment, load
@@ -18,6 +19,7 @@ from ultracluster.metrics.facts import HAVES
 from ultracluster.model import resolve
 
 NAMES = ("health", "job", "fabric", "lustre", "queues", "money")
+NO_SDK = without_setup("Grafana's Foundation SDK")
 
 
 def watched(name: str, **changes: Any) -> Environment:
@@ -33,7 +35,7 @@ def rows(board: dict[str, Any]) -> list[str]:
 
 
 def test_generated_boards_are_those_of_their_sources() -> None:
-    pytest.importorskip("grafana_foundation_sdk", reason="`make setup-dev` installs Grafana's Foundation SDK")
+    pytest.importorskip("grafana_foundation_sdk", reason=NO_SDK)
     from tools import boards as sources
 
     assert sources.files() == {one.name: one.read_text() for one in FOLDER.glob("*.json")}, (
@@ -43,7 +45,7 @@ def test_generated_boards_are_those_of_their_sources() -> None:
 
 def test_units_are_grafanas_own() -> None:
     """Grafana shows a unit that it does not know as text behind the figure, and says nothing."""
-    units = pytest.importorskip("grafana_foundation_sdk.models.units", reason="`make setup-dev` installs it")
+    units = pytest.importorskip("grafana_foundation_sdk.models.units", reason=NO_SDK)
     known = {value for name, value in vars(units).items() if isinstance(value, str) and name[0] != "_"}
     asked = {
         found
@@ -59,7 +61,7 @@ def test_units_are_grafanas_own() -> None:
 
 
 def test_colours_change_where_limits_say() -> None:
-    pytest.importorskip("grafana_foundation_sdk", reason="`make setup-dev` installs Grafana's Foundation SDK")
+    pytest.importorskip("grafana_foundation_sdk", reason=NO_SDK)
     from tools.dashboards.panels import Limits
 
     def steps(**limits: Any) -> list[tuple[float | None, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from urllib.request import urlopen
 import pytest
 from expositions import series
 from metrics_node import COLLECTORS, METRICS, Node
+from needs import path_of
 
 from ultracluster.catalog.metrics import series_names
 
@@ -28,9 +28,7 @@ COLLECTED = ("loadavg", "meminfo", "diskstats", "filesystem", "netdev", "netstat
 @pytest.fixture
 def scrape(tmp_path: Path) -> Iterator[Scrape]:
     """Values by series, of a node_exporter that reads `to`."""
-    program = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
-    if program is None:
-        pytest.skip("no node_exporter: apt-get install prometheus-node-exporter")
+    program = path_of("prometheus-node-exporter", "node_exporter")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -6,13 +6,13 @@ A metric that an exporter renames is found when its new release is recorded, not
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from expositions import dcgm, kube_state, kueue, series
 from metrics_node import RECORDED, ROOT, recordings
+from needs import path_of
 
 from ultracluster.catalog.metrics import exporters, metrics
 
@@ -81,9 +81,7 @@ def test_promtool_has_nothing_against_ours_but_names_of_others() -> None:
 
 def promtool(text: str) -> list[str]:
     """What `promtool check metrics` says, a line each."""
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.skip("no promtool: apt-get install prometheus")
+    program = path_of("promtool")
     done = subprocess.run(
         [program, "check", "metrics"], input=text, capture_output=True, text=True, check=False
     )

@@ -23,10 +23,7 @@ DAY = dt.date(2026, 11, 21)
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = chromium()
-    if program is None:
-        pytest.skip("Chromium is not installed (Debian: chromium)")
-    with Browser(program) as opened:
+    with Browser(chromium()) as opened:
         yield opened
 
 

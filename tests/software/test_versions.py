@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import pytest
 from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import need
 
 from ultracluster.software.versions import Version
 
@@ -96,8 +96,7 @@ def test_every_version_is_within_itself(text: str) -> None:
 @given(st.data())
 def test_dpkg_agrees(data: st.DataObject) -> None:
     """Debian's own comparison, for forms in which trailing zeros decide nothing."""
-    if not shutil.which("dpkg"):
-        pytest.skip("no dpkg on this machine")
+    need("dpkg")
     number = st.lists(st.integers(1, 999), min_size=3, max_size=3).map(lambda p: ".".join(map(str, p)))
     form = st.builds(
         lambda n, s: n + s, number, st.sampled_from(["", "amzn1.1", "~rc2", "-1", "-2", "-1+cuda13.3"])

@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import io
 import json
-import shutil
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 
 import pymysql
 import pytest
-from slurm_database import missing, path
+from needs import need
+from slurm_database import needed
 from tls_database import TOOLS, Server, certificates, slurmdbd, tls_database
 
 from ultracluster.storage import accounting_user
@@ -54,8 +54,8 @@ class Context:
 @pytest.fixture(scope="module")
 def strict() -> Iterator[Server]:
     """A server that refuses connections without TLS, with a master user as RDS has."""
-    if tools := [*missing(), *(tool for tool in TOOLS if not shutil.which(tool, path=path()))]:
-        pytest.skip(f"no {', '.join(tools)}: apt-get install slurm-wlm slurmdbd mariadb-server openssl")
+    needed()
+    need(*TOOLS)
     with tls_database("--require-secure-transport=ON") as server:
         server.root("delete from mysql.global_priv where user = ''; flush privileges")  # RDS has no nameless
         server.root(f"create user slurm@'%' identified by '{MASTER['password']}'")
@@ -169,8 +169,7 @@ def test_a_certificate_for_another_host_is_not_trusted(server: Server) -> None:
 
 def test_a_server_without_tls_hears_no_password() -> None:
     """Not even the user's name: the connection ends at the greeting."""
-    if tools := missing():
-        pytest.skip(f"no {', '.join(tools)}")
+    needed()
     with tls_database("--skip-ssl") as plain:
         plain.root("set global general_log = 'ON'; set global log_output = 'TABLE'")
         with pytest.raises(writer.RefusedError, match="could not log in"):

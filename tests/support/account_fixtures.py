@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import artifact_server
 import pytest
+from needs import need
 
 RELEASE = "2030.01"
 
@@ -151,8 +151,7 @@ class Signer:
 @pytest.fixture(scope="session")
 def signers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Signer, Signer]]:
     """The right key and a stranger's."""
-    if not shutil.which("gpg"):
-        pytest.skip("no gpg on this machine: signatures cannot be made here")
+    need("gpg")
     # a socket of gpg-agent wants a short path
     import tempfile
 

@@ -6,20 +6,21 @@ import base64
 import json
 import os
 import select
-import shutil
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from needs import path_of
+
 SECONDS = 300.0
 """The most that one answer may take."""
 
 
-def chromium() -> str | None:
-    """Its program; None where it is not installed."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+def chromium() -> str:
+    """Its program; the test is skipped where it is not installed."""
+    return path_of("chromium", "chromium-browser", "google-chrome")
 
 
 class Browser:

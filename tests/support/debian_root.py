@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from needs import need
 from project import ROOT
 
 SCRIPTS = ROOT / "lifecycle_scripts"
@@ -34,10 +35,7 @@ def make_root(root: Path, cache: pytest.Cache, *, include: str = INCLUDE, tools:
         include: packages beside the smallest set, separated by commas.
         tools: programs that the tests run on this machine, beside debootstrap and unshare.
     """
-    if missing := [tool for tool in ("debootstrap", "unshare", *tools) if not shutil.which(tool)]:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    if os.geteuid() != 0:
-        pytest.skip("debootstrap and chroot need root")
+    need("debootstrap", "unshare", *tools, root=True)
     folder = cache.mkdir("debian_root")
     kept = folder / f"{hashlib.sha256(include.encode()).hexdigest()[:16]}.tar"
     with (folder / "lock").open("w") as lock:  # workers ask for the same one

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from needs import without_setup
 from project import ROOT
 
 FOLDER = ROOT / "tests" / "grafana_schema"
@@ -49,8 +50,8 @@ type Plain<T> = T extends string ? `${T}`
 def why_not_here() -> str | None:
     """What is missing on this machine; None where the compiler can run."""
     if not (FOLDER / "node_modules").is_dir():
-        return "tests/grafana_schema/node_modules is not there: `make setup-dev` installs Grafana's types"
-    return None if shutil.which("node") else "no node on the PATH"
+        return without_setup("Grafana's types")
+    return None if shutil.which("node") else without_setup("node")
 
 
 def complaints(boards: Mapping[str, Any], folder: Path, version: int) -> list[str]:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
+from needs import need_setup
 from project import ROOT
 
 PYTHON = ROOT / ".venv-judges" / "bin" / "python"
@@ -15,8 +15,7 @@ PYTHON = ROOT / ".venv-judges" / "bin" / "python"
 
 def answer(script: str, question: Any) -> Any:
     """What a script in tests/support/judges says. Skips where their environment is not there."""
-    if not PYTHON.exists():
-        pytest.skip("Checkov and cel-python are not installed: run `make setup-dev`")
+    need_setup("Checkov and cel-python", PYTHON.exists())
     done = subprocess.run(
         [str(PYTHON), str(ROOT / "tests" / "support" / "judges" / script)],
         input=json.dumps(question),

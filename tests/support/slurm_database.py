@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from needs import need
+
 TOOLS = ["slurmctld", "slurmdbd", "sacctmgr", "munged", "mariadbd", "mariadb-install-db"]
 
 
-def missing() -> list[str]:
-    """What of slurm-wlm, slurmdbd and mariadb-server is not there; they want to be started by root."""
-    programs = [tool for tool in TOOLS if not shutil.which(tool, path=path())]
-    return programs if os.getuid() == 0 else [*programs, "root"]
+def needed() -> None:
+    """Skip the test where slurm-wlm, slurmdbd or mariadb-server is not there, or nobody is root."""
+    need(*TOOLS, root=True)
 
 
 def munge(folder: Path, start: Callable[..., None], variables: dict[str, str]) -> None:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from needs import need
 from slurm_database import end, free_ports, munge, path, says, wait
 
 TOOLS = ["slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "munged"]
 
 
-def missing() -> list[str]:
-    """What of slurm-wlm and munge is not there; slurmd is started by root only."""
-    programs = [tool for tool in TOOLS if not shutil.which(tool, path=path())]
-    return programs if os.getuid() == 0 else [*programs, "root"]
+def needed() -> None:
+    """Skip the test where slurm-wlm is not there; slurmd is started by root only."""
+    need(*TOOLS, root=True)
 
 
 @contextlib.contextmanager

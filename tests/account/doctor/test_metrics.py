@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from expositions import dcgm
 from metrics_stand import metrics_stand
 from metrics_workspace import KEYS, Workspace, serving
+from needs import path_of
 from project import ROOT
 from rules_support import environment_data, loaded
 
@@ -210,9 +210,7 @@ def test_every_finding_has_a_case() -> None:
 def test_an_expression_finds_its_fault_of_this_cluster_and_is_silent_without_it(
     says: str, tmp_path: Path
 ) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed")
+    promtool = path_of("promtool")
     expression = f"count({scoped(rows()[says], C)})"
     bad, good = case_of(says)
 

@@ -36,8 +36,7 @@ class Local:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[dict[str, str]]:
     """A real cluster, whose node that runs has a name of Slurm's own, as on PCS and ParallelCluster."""
-    if missing := slurm_nodes.missing():
-        pytest.skip(f"without {', '.join(missing)}")
+    slurm_nodes.needed()
     with slurm_nodes.slurm("gpu-st-p5-1", "ip-10-1-0-17") as variables:
         yield variables
 

@@ -13,6 +13,7 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from import_audit import Draft, answers
 from import_samples import FOLDER
+from needs import need_setup
 from parallelcluster.harness import PYTHON
 from project import ROOT
 
@@ -25,6 +26,8 @@ from ultracluster.project.imports import (
     pcs_running,
 )
 from ultracluster.project.imports.surroundings import Asked, Subnet, Surroundings
+
+pytestmark = pytest.mark.slow
 
 SUBNET = Subnet(
     id="subnet-0123456789abcdef0",
@@ -136,8 +139,7 @@ def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_key_of_parallelcluster(request: pytest.FixtureRequest) -> None:
-    if not PYTHON.exists():
-        pytest.skip("no environment with ParallelCluster: `make test` sets it up")
+    need_setup("ParallelCluster", PYTHON.exists())
     program = ROOT / "tests" / "support" / "parallelcluster" / "keys.py"
     printed = subprocess.run([PYTHON, program], capture_output=True, check=True, text=True).stdout
     shape = json.loads(printed.splitlines()[-1])

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from needs import without_setup
 from project import ROOT
 
 FOLDER = ROOT / "tests" / "iam_evaluator"
@@ -53,8 +54,8 @@ class Answer:
 def why_not_here() -> str | None:
     """What is missing on this machine; None where the evaluator can run."""
     if not (FOLDER / "node_modules").is_dir():
-        return "tests/iam_evaluator/node_modules is not there: `make setup-dev` installs the evaluator"
-    return None if shutil.which("node") else "no node on the PATH"
+        return without_setup("the IAM evaluator")
+    return None if shutil.which("node") else without_setup("node")
 
 
 class Evaluator:

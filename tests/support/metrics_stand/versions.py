@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from needs import missing
 
 VERSIONS = ("installed", "forky")
 """2.42 on bookworm, and the 3.5 of forky."""
@@ -44,7 +45,7 @@ def program(*names: str) -> str:
     """The first of these programs that is here."""
     found = next((path for name in names if (path := shutil.which(name))), None)
     if found is None:
-        raise NoPrometheusError(f"no {names[0]}: apt-get install prometheus prometheus-alertmanager")
+        raise NoPrometheusError(missing(names[0]))
     return found
 
 

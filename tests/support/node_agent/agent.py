@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from metrics_stand.versions import NoPrometheusError, tools
+from needs import path_of
 from project import ROOT
 
 FILES = ROOT / "lifecycle_scripts" / "files"
@@ -32,10 +33,7 @@ CREDENTIALS = {
 
 def tool(name: str) -> str:
     """Path of a program of Debian's packages; the test is skipped where it is not installed."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed (Debian: prometheus, prometheus-node-exporter)")
-    return found
+    return path_of(name)
 
 
 def free_port() -> int:

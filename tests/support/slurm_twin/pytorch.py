@@ -6,6 +6,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from needs import missing
 from slurm_twin.twin import Twin
 
 _LIBRARIES = "/host/usr/lib/x86_64-linux-gnu"
@@ -46,7 +47,7 @@ def why_not() -> str:
     """Why machines of a twin cannot have PyTorch; empty where they can."""
     python = Path("/usr/bin/python3").resolve()
     found = subprocess.run([python, "-c", "import torch.distributed"], capture_output=True, check=False)
-    return "" if found.returncode == 0 else "no PyTorch: apt-get install python3-torch"
+    return "" if found.returncode == 0 else missing("python3-torch") or "PyTorch cannot be imported"
 
 
 def give_pytorch(twin: Twin) -> None:

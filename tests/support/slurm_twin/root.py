@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from debian_root import ALONE, mirror
+from needs import missing
 
 RELEASES = {"26.05": "forky", "24.11": "trixie"}
 """Of Debian, by their Slurm. 26.05 has block topology, `topology.yaml`, `--segment` and OpenMetrics."""
@@ -19,7 +20,7 @@ PACKAGES = (
     "gcc,libc6-dev,libslurm-dev,iproute2,jq,python3,systemd,systemd-journal-remote,procps,curl,sudo,nftables"
 )
 KEPT_DAYS = 14
-TOOLS = ("debootstrap", "unshare", "nsenter", "setpriv", "ip", "mknod")
+TOOLS = ("debootstrap", "unshare", "nsenter", "setpriv", "ip")
 HERE = Path(__file__).parent
 PLUGINS = "usr/lib/x86_64-linux-gnu/slurm-wlm"
 
@@ -46,11 +47,8 @@ def root_of(version: str) -> Path:
     Raises:
         NoTwinError: a program is missing, or there is no archive.
     """
-    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-    if missing := [tool for tool in TOOLS if not shutil.which(tool, path=path)]:
-        raise NoTwinError(f"not installed: {', '.join(missing)}")
-    if os.geteuid() != 0:
-        raise NoTwinError("namespaces, mounts and device nodes need root")
+    if why := missing(*TOOLS, root=True):
+        raise NoTwinError(why)
     source = (HERE / "autoresume.c").read_text()
     release = RELEASES[version]
     name = hashlib.sha256(f"{release} {PACKAGES} {source}".encode()).hexdigest()[:12]
