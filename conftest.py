@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from cpu_time import CpuTimes  # noqa: E402 (only once the folder is on the path)
-from quick import Imports, guard  # noqa: E402 (only once the folder is on the path)
+from quick import Quick  # noqa: E402 (only once the folder is on the path)
 
 # Tests run cfn-lint, cdk, shellcheck and our own command by name: this checkout's, whatever the shell has.
 _TOOLS = [str(Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin")]
@@ -48,33 +47,19 @@ os.environ.pop("COLUMNS", None)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_CODE_BLOCKS = Sybil(
+pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
     patterns=["*.md"],
     excludes=["lifecycle_scripts/*", "docs/tutorials/*"],  # tests/tutorials runs those
 ).pytest()
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    pages = _CODE_BLOCKS(file_path, parent)
-    quick = parent.config.getoption("quick")
-    return _NotQuick.from_parent(parent, path=file_path) if pages and quick else pages
-
-
-class _NotQuick(pytest.File):
-    """A page in a quick run: its code blocks show constructs."""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        return iter(())
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick",
         action="store_true",
-        help="leave out every file that needs the CDK, a process or a server",
+        help="leave out what needs the CDK, a process or a socket, and what is slow",
     )
-
     parser.addoption(
         "--depth",
         choices=["test", "deep"],
@@ -86,28 +71,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("quick"):
-        guard()
+        config.pluginmanager.register(Quick(ROOT))
     if config.getoption("depth") == "deep":
         os.environ["DEPTH"] = "deep"  # for support code, which multiplies its random examples
     if target := config.getoption("cpu_times"):
         config.pluginmanager.register(CpuTimes(Path(target), ROOT))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `--quick`, whether the file is left out: it is not even imported."""
-    if not config.getoption("quick") or collection_path.suffix != ".py":
-        return None
-    return True if _IMPORTS.slow(collection_path) else None
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    leave_out = ["slow", "deep"] if config.getoption("quick") else ["deep"]
-    if config.getoption("depth") == "deep":
-        leave_out.remove("deep")
-    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in leave_out)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not any(item.get_closest_marker(mark) for mark in leave_out)]
-
-
-_IMPORTS = Imports(ROOT)
+    if config.getoption("depth") == "test":
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("deep")])
+        items[:] = [item for item in items if not item.get_closest_marker("deep")]

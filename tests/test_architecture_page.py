@@ -15,6 +15,8 @@ from ultracluster.lifecycle.selection import steps_of
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.stacks.environment import WAITS_FOR
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 SNAPSHOTS = ROOT / "tests" / "stacks" / "__snapshots__" / "test_environments"
 

@@ -11,6 +11,8 @@ from project import ROOT
 
 from tools import commands_page
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "commands-reference.md").read_text(encoding="utf-8")
 
 

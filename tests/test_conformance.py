@@ -10,6 +10,8 @@ from parallelcluster.rendered import validated
 from project import ROOT
 from templates import assembly
 
+pytestmark = pytest.mark.slow
+
 sys.path[:0] = [str(ROOT / "tools")]
 
 import backends_page  # noqa: E402 (only once the folders are on the path)

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from project import ROOT, SHIPPED
 
+pytestmark = pytest.mark.slow
+
 LIST = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
 TRACKED = subprocess.run(LIST, capture_output=True, text=True, cwd=ROOT, check=True).stdout.split()
 
 
+@pytest.mark.slow
 def test_modules_import_only_from_floors_below() -> None:
     result = subprocess.run(
         ["lint-imports", "--no-cache"], capture_output=True, text=True, cwd=ROOT, check=False
@@ -28,6 +31,7 @@ def test_the_source_root_is_no_package() -> None:
     assert files == ["ultracluster"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["ultracluster.cli", "ultracluster.rules", "ultracluster.config", "ultracluster"]
 )
@@ -38,6 +42,7 @@ def test_what_answers_fast_does_not_load_the_cdk(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_every_public_name_is_there() -> None:
     import ultracluster
 
@@ -87,6 +92,7 @@ def _published() -> Path:
     return PUBLISHED.resolve()
 
 
+@pytest.mark.slow
 def test_stacks_have_one_import_name() -> None:
     """Two names would be two modules, and their classes would be strangers to each other."""
     imports = re.compile(r"^\s*(from|import) stacks\b", re.MULTILINE)

@@ -12,6 +12,8 @@ from project import ROOT
 
 from tools.docs_site.links import anchors_of, line_of, links
 
+pytestmark = pytest.mark.slow
+
 SKIPPED = {"node_modules", "site", "build", "cdk.out", "dist"}
 
 

@@ -20,6 +20,8 @@ from ultracluster.account.preflight import Report, Row
 from ultracluster.cli import bootstrap
 from ultracluster.cli import preflight as command
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """#!/bin/bash
 echo "${0##*/} $*" >>"$CALLS"
 [[ "$*" != *"$FAILING"* || -z $FAILING ]] || exit "${STATUS:-1}"

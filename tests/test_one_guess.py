@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+import pytest
 from project import ROOT
 
 from ultracluster.catalog import instance_types
@@ -18,6 +19,8 @@ from ultracluster.catalog.instances import families
 from ultracluster.cli.documents import DOCUMENTS
 from ultracluster.model import TRAITS
 from ultracluster.rules import RULE_SETS, all_rules
+
+pytestmark = pytest.mark.slow
 
 PACKAGE = "constructs/ultracluster"
 CATALOGUE = f"{PACKAGE}/catalog"

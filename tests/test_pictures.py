@@ -9,6 +9,8 @@ from project import ROOT
 
 from tools import pictures
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "docs" / "pictures"
 DRAWN = dict(pictures.pictures())
 

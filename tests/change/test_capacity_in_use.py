@@ -10,6 +10,8 @@ from blast_radius_support import CLUSTER, changes, cluster, group, resource, sta
 from ultracluster.change import blast_radius
 from ultracluster.change.capacity_in_use import capacity_of
 
+pytestmark = pytest.mark.slow
+
 PLAN = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/one"
 
 

@@ -163,6 +163,7 @@ def refused(*words: str) -> str:
     return result.stderr
 
 
+@pytest.mark.slow
 def test_what_is_no_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     wheels = {name: tmp_path / f"{name}-1-py3-none-any.whl" for name in ("broken", "other", "old", "absent")}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import pytest
 from parallelcluster.harness import package_updates
 from parallelcluster.rendered import deployed
 from rules_support import changed as changed_data
@@ -23,6 +24,8 @@ from ultracluster.change.parallelcluster_keys import lists, policies
 from ultracluster.change.parallelcluster_updates import CLUSTER
 from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
 from ultracluster.model import resolve
+
+pytestmark = pytest.mark.slow
 
 STRATEGIES = ("COMPUTE_FLEET_STOP", "DRAIN", "TERMINATE")
 NUMBERS = ("MinCount", "MaxCount", "Count")

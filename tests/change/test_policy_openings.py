@@ -19,6 +19,8 @@ from ultracluster.change.stack_policies import GUARDED_PARTS, OPEN, closed, is_o
 from ultracluster.config import load
 from ultracluster.project.place import Located
 
+pytestmark = pytest.mark.slow
+
 FILE = ROOT / "environments" / "dev.yaml"
 
 

@@ -115,6 +115,7 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.mark.slow
 def test_it_is_readable(browser: Browser, tmp_path: Path) -> None:
     _, page = run(tmp_path, BEFORE, AFTER)
 

@@ -16,6 +16,8 @@ from ultracluster.change.ways_and_rights import RULES
 from ultracluster.config import load
 from ultracluster.config.kubernetes import Eks
 
+pytestmark = pytest.mark.slow
+
 Get = Callable[[str], Any]
 WAYS = RULES | {"AWS::EC2::VPCEndpoint", "AWS::EC2::Route", "AWS::EC2::SubnetRouteTableAssociation"}
 NODES = ("ec2.amazonaws.com", "sagemaker.amazonaws.com")

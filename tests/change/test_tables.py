@@ -16,6 +16,8 @@ from project import ENVIRONMENTS
 from tools import create_only_from_authorities as authorities
 from ultracluster.change import Verdict, blast_radius
 
+pytestmark = pytest.mark.slow
+
 FACTS = json.loads(authorities.TABLE.with_name("change_facts.json").read_text())
 
 

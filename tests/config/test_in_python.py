@@ -21,6 +21,8 @@ from ultracluster.config.pcs import Pcs
 from ultracluster.config.schema import environment_schema
 from ultracluster.config.storage import DataRepository, ExistingLustre, Persistent2SsdLustre, RdsMySql
 
+pytestmark = pytest.mark.slow
+
 LATER = "${Token[TOKEN.17]}"
 KINDS = {
     "Eks": Eks(),

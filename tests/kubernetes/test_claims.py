@@ -21,6 +21,8 @@ from ultracluster.kubernetes.kueue import kueue_values
 from ultracluster.kubernetes.teams import team_rights
 from ultracluster.model import Cluster, resolve
 
+pytestmark = pytest.mark.slow
+
 RACK = ROOT / "environments" / "wishes" / "ultraservers-kubernetes.yaml"
 EFA = ROOT / "environments" / "wishes" / "efa-dra.yaml"
 IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/trainer:1"

@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.cli import job
 
+pytestmark = pytest.mark.slow
+
 VLLM, SGLANG = "vllm/vllm-openai:v0.19.1", "lmsysorg/sglang:v0.5.6"
 S3 = ("--model", "s3://models/llama")
 ON = {

@@ -22,6 +22,8 @@ from typer.testing import CliRunner, Result
 from ultracluster.catalog.eks import kubernetes_releases
 from ultracluster.cli import job
 
+pytestmark = pytest.mark.slow
+
 IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/trainer:1"
 READ = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_LOCAL_DEVICE_IDS")
 SLURM = ("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")

@@ -35,6 +35,8 @@ from ultracluster.model.team_shares import Pool, pools
 from ultracluster.rules.eks.pods import most_pods
 from ultracluster.scripts_folder import scripts_folder
 
+pytestmark = pytest.mark.slow
+
 URL = "https://aps-workspaces.us-east-2.amazonaws.com/workspaces/ws-1/api/v1/remote_write"
 BASES = ("eks-p5en", "eks-trn2", "hyperpod-eks-p5")
 Object = dict[str, Any]

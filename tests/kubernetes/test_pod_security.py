@@ -161,6 +161,7 @@ def test_what_restricted_forbids_is_found(name: str) -> None:
     assert violations(*_wrong("strict", WRONG_IF_RESTRICTED[name][0]))
 
 
+@pytest.mark.slow
 def test_checkov_lets_them_in_and_finds_what_is_wrong() -> None:
     good = [job(scheduler, team) for scheduler, team in JOBS]
     good += [(pod, "baseline") for pod in acceptance_pods()]

@@ -21,6 +21,8 @@ from ultracluster.catalog.eks import kubernetes_releases
 from ultracluster.cli import job, teams
 from ultracluster.config.source import read
 
+pytestmark = pytest.mark.slow
+
 IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/trainer:1"
 TEAMS: dict[str, Any] = {"research": {"quota": 16, "limit": 24}, "product": {"quota": 8}}
 GOVERN = {"orchestrator.task_governance": True, "orchestrator.scheduler": "none"}

@@ -21,6 +21,8 @@ from ultracluster.kubernetes.isolation import elastic_quota, job_namespace, netw
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.model import resolve
 
+pytestmark = pytest.mark.slow
+
 BASE = "hyperpod-eks-p5"
 IMAGE = "--image registry/trainer:1"
 KIND, PERCENT = "orchestrator.resilience", "orchestrator.tiered_checkpoints_percent"

@@ -15,6 +15,8 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.cli import job
 
+pytestmark = pytest.mark.slow
+
 VLLM, SGLANG = "vllm/vllm-openai:v0.19.1", "lmsysorg/sglang:v0.5.6"
 FSX = ("--model", "/fsx/llama", "--image", VLLM)
 SERVE = {"role": "compute", "instance_type": "p5.48xlarge", "count": 4}

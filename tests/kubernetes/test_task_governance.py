@@ -70,6 +70,7 @@ def test_mig_instances_are_counted_as_the_service_names_them() -> None:
     assert resources["AcceleratorPartition"]["Type"] in known
 
 
+@pytest.mark.slow
 def test_the_script_asks_for_what_the_commands_have(tmp_path: Path) -> None:
     file = tmp_path / "quotas.sh"
     file.write_text(governance_script(resolve(environment(GOVERNED, base="hyperpod-eks-p5"))))
@@ -99,6 +100,7 @@ def test_the_script_asks_for_what_the_commands_have(tmp_path: Path) -> None:
         assert read <= set(service.shape_for(summary).members)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True])
 def test_the_script_makes_what_is_missing_and_updates_what_is_there(known: bool, tmp_path: Path) -> None:
     """With a stand-in for the AWS CLI that writes down what it is asked, and knows everything or nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from crd_fields import problems
 from judges_python import cel
 from scheduling_support import TEAMS, made
@@ -57,12 +58,14 @@ def test_each_is_bound_to_the_namespaces_that_have_its_label() -> None:
         assert have == keys
 
 
+@pytest.mark.slow
 def test_a_service_takes_no_addresses_of_others() -> None:
     cases = [{"spec": {}}, {"spec": {"externalIPs": []}}, {"spec": {"externalIPs": ["10.0.0.1"]}}]
 
     assert cel(expression(SERVICES), [{"object": one} for one in cases]) == [True, True, False]
 
 
+@pytest.mark.slow
 def test_a_pod_runs_as_the_one_user_of_its_namespace() -> None:
     own = {"runAsUser": 2001, "runAsGroup": 2001}
     ours = {"securityContext": own, "containers": [{"name": "a"}]}

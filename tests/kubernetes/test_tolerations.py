@@ -26,6 +26,8 @@ from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.tolerations import system_tolerations, with_tolerations
 from ultracluster.model import resolve
 
+pytestmark = pytest.mark.slow
+
 TAINT = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
 SOFT = {"key": "soft", "effect": "PreferNoSchedule"}
 WANTED = {"key": "dedicated", "operator": "Equal", "value": "system", "effect": "NoSchedule"}

@@ -14,6 +14,8 @@ from ultracluster.metrics.alert import GROUPS, Alert, alerts, records
 from ultracluster.metrics.expressions import names
 from ultracluster.metrics.facts import HAVES
 
+pytestmark = pytest.mark.slow
+
 ALERTS = {one.name: one for one in alerts()}
 RECORDS = {one.name for one in records()}
 

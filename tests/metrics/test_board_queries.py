@@ -15,6 +15,8 @@ from project import ROOT
 
 from ultracluster.catalog.metrics import metrics
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "constructs" / "ultracluster" / "metrics" / "dashboards"
 BOARDS = sorted(one.stem for one in FOLDER.glob("*.json") if one.stem != "index")
 SUBSTITUTES = {

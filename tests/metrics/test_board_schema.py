@@ -12,7 +12,7 @@ from grafana_types import VERSIONS, complaints, why_not_here
 
 from ultracluster.metrics.boards import FOLDER
 
-pytestmark = pytest.mark.skipif(why_not_here() is not None, reason=str(why_not_here()))
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(why_not_here() is not None, reason=str(why_not_here()))]
 BOARDS: dict[str, Any] = {
     one.stem: json.loads(one.read_text()) for one in FOLDER.glob("*.json") if one.stem != "index"
 }

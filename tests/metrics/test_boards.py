@@ -90,6 +90,7 @@ def test_a_board_is_readable_at_once(name: str) -> None:
     assert board["links"][0]["tags"] == ["ultracluster"]
 
 
+@pytest.mark.slow
 def test_cloudwatch_has_the_metrics_of_fsx_that_boards_ask_for() -> None:
     """By the metrics that the CDK knows, and one of FSx for Lustre's guide ("Metrics and dimensions")."""
     found = find_spec("aws_cdk")  # not imported: it takes a second

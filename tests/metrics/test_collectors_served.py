@@ -20,6 +20,8 @@ from needs import path_of
 
 from ultracluster.catalog.metrics import series_names
 
+pytestmark = pytest.mark.slow
+
 Scrape = Callable[[], dict[str, float]]
 COLLECTED = ("loadavg", "meminfo", "diskstats", "filesystem", "netdev", "netstat", "filefd", "stat", "time",
              "timex", "uname", "vmstat", "pressure", "textfile")  # fmt: skip

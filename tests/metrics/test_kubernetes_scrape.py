@@ -40,6 +40,8 @@ from ultracluster.kubernetes.metrics.scrape import (
 )
 from ultracluster.model import Cluster, resolve
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).with_name("recorded")
 PATIENCE = 600
 TOKEN = "a-token-of-the-agent"  # noqa: S105 - of this test

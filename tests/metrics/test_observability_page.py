@@ -102,11 +102,13 @@ def test_queries_name_metrics_that_nodes_send(title: str) -> None:
     assert names(QUERIES[title]) <= known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", QUERIES)
 def test_the_sick_node_is_the_answer(title: str, server: Prometheus) -> None:
     assert set(asked(server, title)) == (set(NODES) if title in AS_A_NUMBER else {SICK})
 
 
+@pytest.mark.slow
 def test_the_late_node_stands_out(server: Prometheus) -> None:
     late, clock, _, wait = (asked(server, title) for title in QUERIES if title in AS_A_NUMBER)
 

@@ -59,6 +59,7 @@ def test_types_are_those_that_the_exporter_says(name: str, version: str) -> None
     assert {key: kind for key, kind in said.items() if key in wanted} == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "version"), RECORDINGS)
 def test_promtool_can_read_a_recording(name: str, version: str) -> None:
     complaints = promtool(text_of(name, version))
@@ -66,6 +67,7 @@ def test_promtool_can_read_a_recording(name: str, version: str) -> None:
     assert not [line for line in complaints if "error" in line], complaints
 
 
+@pytest.mark.slow
 def test_promtool_has_nothing_against_ours_but_names_of_others() -> None:
     """`node_amazonefa_*` are the field's names: counters without `_total`."""
     for name, version in RECORDINGS:
@@ -89,6 +91,7 @@ def promtool(text: str) -> list[str]:
     return (done.stdout + done.stderr).splitlines()
 
 
+@pytest.mark.slow
 def test_recordings_of_ours_are_what_collectors_write(tmp_path: Path) -> None:
     for name, text in recordings(tmp_path).items():
         assert (RECORDED / name).read_text(encoding="utf-8") == text, (

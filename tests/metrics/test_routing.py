@@ -41,6 +41,7 @@ def amtool(*arguments: str | Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_amtool_takes_it(file: Path) -> None:
     said = amtool("check-config", file)
 
@@ -49,6 +50,7 @@ def test_amtool_takes_it(file: Path) -> None:
     assert "3 receivers" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("severity", ["page", "ticket", "info"])
 def test_each_severity_has_its_receiver(file: Path, severity: str) -> None:
     said = amtool("config", "routes", "test", f"--config.file={file}", f"severity={severity}", "alertname=X")

@@ -19,6 +19,8 @@ from ultracluster.metrics.routing import alert_manager
 from ultracluster.metrics.rules import rule_groups
 from ultracluster.model.cluster import Cluster
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "arn:aws:sns:us-east-1:111122223333:alerts"
 RACK = tuple(f"r9-{number}" for number in range(3))
 

@@ -15,6 +15,8 @@ from tools import runbooks_page
 from ultracluster.metrics.alert import alerts
 from ultracluster.metrics.facts import HAVES, Facts
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "docs" / "runbooks"
 PAGES = sorted(FOLDER.glob("*.md"))
 ALERTS = {one.name: one for one in alerts()}

@@ -28,6 +28,8 @@ from ultracluster.model.capacity import (
     placement_for,
 )
 
+pytestmark = pytest.mark.slow
+
 TABLE = json.loads(Path(module.__file__).with_suffix(".json").read_text())
 AXES: Mapping[str, list[Any]] = TABLE["axes"]
 ROWS: list[dict[str, Any]] = TABLE["decisions"]

@@ -60,6 +60,7 @@ def test_the_schema_is_closed_and_describes_its_keys() -> None:
         assert set(undescribed) <= {"schema", "role"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -45,6 +45,7 @@ def test_nodes_learn_of_the_directory_and_not_its_password(name: str, home: str)
     assert not [key for key in found if "password" in key]
 
 
+@pytest.mark.slow
 def test_the_tool_of_the_nodes_takes_what_they_are_told() -> None:
     """Its settings are these keys: what one side renames, the other does not find."""
     more = {"access_filter": "(a=1)", "ca_certificate": "/etc/ca.pem", "kind": "microsoft-ad"}

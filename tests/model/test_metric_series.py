@@ -159,6 +159,7 @@ def test_the_list_of_names_is_what_keeps_a_node_small() -> None:
     assert sum(kept("node", recorded("node")).values()) < all_of_it / 4
 
 
+@pytest.mark.slow
 def test_a_scrape_of_1000_nodes_is_within_the_budget(tmp_path: Path) -> None:
     """1,000 nodes with eight GPUs and 32 EFA devices, each with a job; the head node sees them all."""
     sizes = {"capacity": {"kind": "on-demand"}, "count": 1000}

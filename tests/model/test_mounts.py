@@ -6,11 +6,14 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from cluster_schema import cluster_of, faults
 from project import ROOT
 
 from ultracluster.model import mounts
 from ultracluster.model.mounts import LustreMount, OpenZfsMount
+
+pytestmark = pytest.mark.slow
 
 MOUNTS = mounts.told(
     LustreMount(dns_name="fs-0123.fsx.us-east-1.amazonaws.com", mount_name="abcdefgh", efa=True),

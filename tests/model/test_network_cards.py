@@ -232,6 +232,7 @@ def test_only_gb200_refuses_combined_interfaces() -> None:
     assert [name for name in EFA_TYPES if not takes_combined_efa(known(name))] == [GB200]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["network_cards", "capacity"])
 def test_rules_and_commands_can_ask_without_the_cdk(module: str) -> None:
     code = f"import sys, ultracluster.model.{module}; sys.exit('aws_cdk' in sys.modules)"

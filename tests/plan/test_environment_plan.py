@@ -137,6 +137,7 @@ def test_json_of_the_command_is_the_plan() -> None:
     assert json.loads(result.stdout)["model"]["checkpoint_gb"] == 112
 
 
+@pytest.mark.slow
 def test_only_what_is_asked_for_is_imported() -> None:
     program = (
         "import sys; from typer import Typer; from ultracluster.cli.plan import plan; app = Typer();"

@@ -28,6 +28,8 @@ from ultracluster.plan.moving import (
 from ultracluster.plan.price_file import prices_of
 from ultracluster.rules import check
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = sorted((ROOT / "environments").glob("*.yaml"))
 WISHES = sorted((ROOT / "environments" / "wishes").glob("*.yaml"))
 TODAY = dt.date(2026, 11, 23)

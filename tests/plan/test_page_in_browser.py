@@ -18,6 +18,8 @@ from ultracluster.plan.page.markup import pill, sheet, tag
 from ultracluster.plan.page.plan_page import plan_page
 from ultracluster.rules import enforce
 
+pytestmark = pytest.mark.slow
+
 DAY = dt.date(2026, 11, 21)
 
 

@@ -31,6 +31,8 @@ from ultracluster.plan.picture_canvas import FONT, Box, Canvas, shorten, text_wi
 from ultracluster.plan.picture_icons import ICONS, icon
 from ultracluster.plan.picture_symbols import symbol
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 LONG = "a-very-long-name-of-a-node-group-that-nobody-would-read-aloud"
 CHANGES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -16,6 +16,8 @@ from project import ROOT
 
 from ultracluster.app import cdk_flags
 
+pytestmark = pytest.mark.slow
+
 FILE = ROOT / "constructs" / "ultracluster" / "cdk_flags.json"
 
 

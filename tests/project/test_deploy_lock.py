@@ -22,6 +22,7 @@ with only_one(Path(sys.argv[1]), "deploy of prod"):
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:

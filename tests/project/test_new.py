@@ -18,6 +18,8 @@ from ultracluster.plan.draft import ORCHESTRATORS
 from ultracluster.project.scaffold import Source, installed_from
 from ultracluster.rules import enforce
 
+pytestmark = pytest.mark.slow
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("new")(new)
 

@@ -33,6 +33,7 @@ def cdk(folder: Path, version: str) -> Path:
     return link
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("own", "brought", "taken"),
     [
@@ -65,6 +66,7 @@ def test_which_node(
     assert with_node(found) == found  # a process that was started so asks nothing again
 
 
+@pytest.mark.slow
 def test_the_wheel_brings_node_and_an_npx_that_starts() -> None:
     """Its copies of npm's commands have lost their links: the script is started by its node."""
     import subprocess

@@ -31,6 +31,7 @@ def valid(text: str, schema: str, folder: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "schema"), [(GITHUB, "github-workflows"), (GITLAB, "gitlab-ci")])
 def test_their_schemas_accept_them(name: str, schema: str, files: dict[str, str], tmp_path: Path) -> None:
     found = valid(files[name], schema, tmp_path)
@@ -38,6 +39,7 @@ def test_their_schemas_accept_them(name: str, schema: str, files: dict[str, str]
     assert found.returncode == 0, found.stdout + found.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "schema", "good", "bad"),
     [
@@ -90,6 +92,7 @@ def test_no_step_puts_what_people_type_into_a_script(files: dict[str, str]) -> N
     assert not [step["run"] for job in jobs for step in job["steps"] if "${{" in step.get("run", "")]
 
 
+@pytest.mark.slow
 def test_scripts_are_clean_shell(files: dict[str, str], tmp_path: Path) -> None:
     jobs = {**loaded(files[GITHUB])["jobs"]}
     scripts = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
@@ -112,6 +115,7 @@ echo "$*"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "code"), [(0, 0), (1, 0), (3, 0), (2, 2)])
 def test_the_report_ends_where_nothing_could_be_said(
     status: int, code: int, files: dict[str, str], tmp_path: Path

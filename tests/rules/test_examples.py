@@ -19,6 +19,8 @@ from ultracluster.config import Finding
 from ultracluster.rules import all_rules
 from ultracluster.rules.examples import ABSENT, FILE, applied, examples
 
+pytestmark = pytest.mark.slow
+
 PLAIN = [code for code, one in examples().items() if not one.where]
 """The others are held to their words where their world is made: test_software.py, test_images.py."""
 TABLES = tuple(

@@ -391,6 +391,7 @@ def test_services_depend_on_what_the_nodes_use() -> None:
     assert set(with_database) - set(plain) == {"secretsmanager"}
 
 
+@pytest.mark.slow
 def test_endpoints_are_services_that_cdk_knows() -> None:
     from aws_cdk import aws_ec2 as ec2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from parallelcluster.cases import BASE, CAPACITY, CASES, GPU, TYPE
 from parallelcluster.harness import package_limits
 from rules_support import changed, environment_data, loaded
@@ -49,6 +50,7 @@ def test_settings_and_groups_are_judged_without_a_file() -> None:
     assert ("PCL010", (), "gpu") in [(one.code, one.path, one.instead) for one in check(group)]
 
 
+@pytest.mark.slow
 def test_the_catalogue_has_the_limits_of_the_package() -> None:
     theirs, ours = package_limits(), parallelcluster()
     names = {key: getattr(ours.names, key) for key in theirs["names"]}
@@ -73,6 +75,7 @@ def test_the_catalogue_has_the_limits_of_the_package() -> None:
     } == {level: sorted(names) for level, names in theirs["slurm_settings"].items()}
 
 
+@pytest.mark.slow
 def test_the_model_has_the_systems_of_the_package() -> None:
     from typing import get_args
 

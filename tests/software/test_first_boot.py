@@ -14,6 +14,8 @@ from ultracluster.software import InvalidLockError
 from ultracluster.software.first_boot import boot_of, first_boot, node_of, release_of
 from ultracluster.software.locked_images import locked_image, with_locked_images
 
+pytestmark = pytest.mark.slow
+
 
 def environment(name: str, changes: dict[str, Any] | None = None) -> Environment:
     return loaded(changed(environment_data(name), changes or {})).environment

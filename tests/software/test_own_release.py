@@ -20,6 +20,8 @@ from ultracluster.plan.environment_plan import plan
 from ultracluster.rules import check
 from ultracluster.software import load_release
 
+pytestmark = pytest.mark.slow
+
 NAME = "mine-2026.11"
 
 

@@ -13,6 +13,8 @@ from needs import need
 
 from ultracluster.software.versions import Version
 
+pytestmark = pytest.mark.slow
+
 RISING = [
     ["1.22.0", "1.22.0amzn4.0", "1.22.0.1", "1.22.1", "2.1.0amzn3.0", "2.1.0amzn5.0", "2.6.0amzn1.0", "2.10"],
     ["2.17.1", "2.30.4-1", "2.30.7", "2.30.7-1", "2.30.7-1+cuda13.0", "2.30.7-1+cuda13.3", "2.31.2-1"],

@@ -1,148 +1,152 @@
-"""Which test files `pytest --quick` leaves out: told from what they import, so that nobody keeps a list."""
+"""`pytest --quick`: tests that need no CDK, process or socket, those of what a change touches first.
+
+A file is left out by its folder, or by a line `pytestmark = pytest.mark.slow`; a test by that mark, or by
+a fixture that asks for the fixture `outside`. Nothing else decides, and a guard fails who needs more.
+"""
 
 from __future__ import annotations
 
-import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from importlib.abc import MetaPathFinder
 from pathlib import Path
+from typing import Any
 
+import pytest
+import urllib3.util.connection  # noqa: F401 # binds a socket, once, when it is imported: before the guard
+
+ROOMS = frozenset({
+    "catalog", "change", "config", "kubernetes", "metrics", "model", "plan", "project", "rules",
+    "slurm", "software",
+})  # fmt: skip
+"""Folders of tests/ that a quick run collects, beside the files of tests/ itself."""
+SLOW_ROOMS = frozenset({
+    "acceptance", "account", "cli", "clusters", "examples", "guard", "lifecycle", "lifecycle_scripts", "network",
+    "observability", "security", "slurm_twin", "stacks", "storage", "tutorials",
+})  # fmt: skip
+"""Those that it leaves out: their tests synthesise, start daemons, run programs or talk to an account."""
 CDK = frozenset({"aws_cdk", "cdk_nag", "constructs", "jsii"})
-"""Whoever imports one of these, and be it through a module of ours, starts a Node process first."""
-OUTSIDE = frozenset({"subprocess", "moto", "pty"})
-"""What a test that reaches outside of its own process imports, or a module that only tests use."""
+"""Whoever imports one of these starts a Node process."""
+EVENTS = frozenset({
+    "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "socket.bind",
+    "socket.connect", "socket.getaddrinfo", "subprocess.Popen",
+})  # fmt: skip
+"""Audit events of processes and sockets."""
+_WHOLE_FILE = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 
 
-class NoCdk(MetaPathFinder):
-    """Refuses the CDK to a quick run: a file that needs it was not told apart."""
+class Quick(MetaPathFinder):
+    """A plugin, and what stands between a quick test and what it is not for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._tests = root / "tests"
+        self._running = False
+        self._refused: list[str] = []
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        if config.args_source is config.ArgsSource.TESTPATHS:
+            config.args = [str(self._tests)]  # code blocks of pages show constructs
+        if not hasattr(config, "workerinput"):
+            config.stash[CHANGED] = changed(self._root)
+        sys.meta_path.insert(0, self)
+        sys.addaudithook(self._audit)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["changed"] = node.config.stash[CHANGED]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Whether the file or folder is left out: it is not even imported."""
+        if collection_path.is_dir():
+            return (
+                True if collection_path.parent == self._tests and collection_path.name in SLOW_ROOMS else None
+            )
+        return True if collection_path.suffix == ".py" and slow(collection_path) else None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        left_out = [
+            item
+            for item in items
+            if item.get_closest_marker("slow") or "outside" in getattr(item, "fixturenames", ())
+        ]
+        config.hook.pytest_deselected(items=left_out)
+        worker = getattr(config, "workerinput", None)
+        files = worker["changed"] if worker else config.stash[CHANGED]
+        rooms = {_room(file) for file in files}
+
+        def order(item: pytest.Item) -> int:
+            file = item.path.relative_to(self._root).as_posix()
+            return 0 if file in files else 1 if _room(file) in rooms else 2
+
+        items[:] = sorted((item for item in items if item not in set(left_out)), key=order)
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
         if fullname.partition(".")[0] in CDK:
-            raise ImportError(f"a quick test needs `{fullname}`: tests/support/quick.py did not expect it")
+            self._refuse(fullname)
+
+    def _audit(self, event: str, arguments: object) -> None:
+        if event in EVENTS and self._running:
+            self._refuse(event)
+
+    def _refuse(self, what: str) -> None:
+        self._refused.append(what)
+        raise RuntimeError(f"a quick test needs {what}: mark it `slow`, or let its fixture ask for `outside`")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Iterator[Any]:
+        self._running = True
+        try:
+            return (yield)
+        finally:
+            self._running = False
+
+    pytest_runtest_protocol = pytest_make_collect_report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
+        """Fails who caught the refusal, too."""
+        report = yield
+        if self._refused:
+            report.outcome = "failed"
+            report.longrepr = (
+                f"{item.nodeid} is a quick test and needs {', '.join(dict.fromkeys(self._refused))}: mark it "
+                "`slow`, or let its fixture ask for `outside` (tests/support/quick.py)"
+            )
+            self._refused.clear()
+        return report
 
 
-def no_process(event: str, _: object) -> None:
-    """For `sys.addaudithook`: refuses processes and servers to a test of a quick run."""
-    if event in ("subprocess.Popen", "socket.bind") and "PYTEST_CURRENT_TEST" in os.environ:
-        raise RuntimeError(f"a quick test needs {event}: tests/support/quick.py did not expect it")
+CHANGED = pytest.StashKey[list[str]]()
 
 
-def guard() -> None:
-    """Makes a quick run fail where it does what it is not for."""
-    sys.meta_path.insert(0, NoCdk())
-    sys.addaudithook(no_process)
+def slow(file: Path) -> bool:
+    """Whether the file says that all of it is slow."""
+    return _WHOLE_FILE.search(file.read_text(encoding="utf-8")) is not None
 
 
-class Imports:
-    """What files of this repository import, read and not run."""
+def changed(root: Path) -> list[str]:
+    """Files that are new, or differ from where this branch left `main`; none without git."""
 
-    def __init__(self, root: Path) -> None:
-        self._tests = root / "tests"
-        self._roots = (root / "constructs", root, self._tests / "support")
-        self._files: dict[Path, _File] = {}
-        self._slow: dict[Path, bool] = {}
+    def git(*arguments: str) -> list[str]:
+        try:
+            done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return []
+        return done.stdout.split("\n")[:-1]
 
-    def slow(self, path: Path) -> bool:
-        """Whether a quick run leaves the file out."""
-        return self._reaches(path, frozenset()) or any(self._heavy(name, path) for name in self._lent(path))
-
-    def _reaches(self, path: Path, above: frozenset[Path]) -> bool:
-        if path not in self._slow and path not in above:
-            names = self._file(path).imports if self._of_tests(path) else self._file(path).at_start
-            self._slow[path] = any(self._heavy(name, path, above | {path}) for name in names)
-        return self._slow.get(path, False)
-
-    def _heavy(self, name: str, asker: Path, above: frozenset[Path] = frozenset()) -> bool:
-        top = name.partition(".")[0]
-        if top in CDK or (top in OUTSIDE and self._of_tests(asker)):
-            return True
-        return any(self._reaches(file, above) for file in self._found(name, asker))
-
-    def _found(self, name: str, asker: Path) -> Iterator[Path]:
-        """Files that run when this is imported; the last part may be a name in a module."""
-        if name.startswith("ultracluster.stacks"):  # they lie in the folder `stacks` of the checkout
-            yield from self._found(name.removeprefix("ultracluster."), asker)
-        parts = name.split(".")
-        for root in (*self._roots, asker.parent):
-            for length in range(1, len(parts) + 1):
-                place = root.joinpath(*parts[:length])
-                for file in (place.with_suffix(".py"), place / "__init__.py"):
-                    if file.is_file():
-                        yield file
-                        if length == len(parts) - 1 and (home := self._file(file).lazy.get(parts[-1])):
-                            yield from self._found(home, file)
-
-    def _lent(self, path: Path) -> Iterator[str]:
-        """What the fixtures that the file names import."""
-        for conftest in self._conftests(path):
-            for fixture, names in conftest.fixtures.items():
-                if self._file(path).names(fixture):
-                    yield from names
-
-    def _conftests(self, path: Path) -> Iterator[_File]:
-        for folder in path.parents:
-            if (file := folder / "conftest.py").is_file():
-                yield self._file(file)
-                for name in self._file(file).at_start:
-                    yield from (self._file(one) for one in self._found(name, file) if self._of_tests(one))
-            if folder == self._tests:
-                return
-
-    def _of_tests(self, path: Path) -> bool:
-        return path.is_relative_to(self._tests)
-
-    def _file(self, path: Path) -> _File:
-        if path not in self._files:
-            self._files[path] = _File(path)
-        return self._files[path]
+    base = git("merge-base", "HEAD", "main") or git("merge-base", "HEAD", "origin/main") or ["HEAD"]
+    return git("diff", "--name-only", base[0]) + git("ls-files", "--others", "--exclude-standard")
 
 
-class _File:
-    """The text of one file. Imports are found by pattern: to parse all files would take many seconds."""
-
-    def __init__(self, path: Path) -> None:
-        self.text = path.read_text(encoding="utf-8")
-
-    @cached_property
-    def imports(self) -> set[str]:
-        """Of the whole file, functions included."""
-        return set(_names(self.text, r"[ \t]*"))
-
-    @cached_property
-    def at_start(self) -> set[str]:
-        """Of what runs when the file is imported: neither functions nor what is for the type checker."""
-        return set(_names(self.text, ""))
-
-    @cached_property
-    def lazy(self) -> dict[str, str]:
-        """Full name by name of what a package imports for the type checker: it looks them up when asked."""
-        return {name.rpartition(".")[2]: name for name in _names(self.text, "[ \t]+")}
-
-    @cached_property
-    def fixtures(self) -> dict[str, set[str]]:
-        """What the functions of a conftest.py may use of its imports, by their names."""
-        parts = re.split(r"^def (\w+)", self.text, flags=re.MULTILINE)[1:]
-        bodies = dict(zip(parts[::2], parts[1::2], strict=True))
-
-        def imports(name: str, above: frozenset[str]) -> set[str]:
-            """Of a function, and of those of the file that it names: helpers and other fixtures."""
-            near = (bodies.keys() & set(re.findall(r"\w+", bodies[name]))) - above
-            own = set(_names(bodies[name], "[ \t]+"))
-            return own.union(*(imports(one, above | {one}) for one in near))
-
-        return {name: self.at_start | imports(name, frozenset({name})) for name in bodies}
-
-    def names(self, word: str) -> bool:
-        return re.search(rf"\b{word}\b", self.text) is not None
-
-
-def _names(text: str, indent: str) -> Iterator[str]:
-    """Full names that import statements with this indent bring."""
-    pattern = rf"^{indent}(?:from (\S+) )?import (\([^)]*\)|[^\n#;]*)"
-    for module, names in re.findall(pattern, text, re.MULTILINE):
-        for one in re.sub(r"#[^\n]*", "", names).strip("()").split(","):
-            if word := one.split()[:1]:
-                yield f"{module}.{word[0]}" if module else word[0]
+def _room(file: str) -> str:
+    """The folder of tests/ for a file of the repository; a name of its own for a file that has none."""
+    *folders, _ = file.split("/")
+    if folders[:1] == ["lifecycle_scripts"]:
+        return folders[0]
+    below = {"constructs": 2, "tests": 1}.get(folders[0], len(folders)) if folders else 0
+    return folders[below] if len(folders) > below else file

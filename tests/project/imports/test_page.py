@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 from ultracluster.account import aws
 from ultracluster.cli.main import app
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
 FILES = {
     "cluster.yaml": "pcluster-queues.yaml",

@@ -13,6 +13,8 @@ from ultracluster.config import load
 from ultracluster.model import TRAITS
 from ultracluster.software import newest_release
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("sample", sorted(file.stem for file in (FOLDER / "expected").glob("running-*.yaml")))
 def test_an_import_is_a_cluster_that_can_be_deployed(sample: str, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from ultracluster.software.supply.mirror_bucket import MirrorError
 
 Change = Callable[[Any], object]
 
-pytestmark = pytest.mark.usefixtures("no_pause")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 
 
 def flip(repositories: Repositories, name: str) -> None:

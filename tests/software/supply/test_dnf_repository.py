@@ -21,7 +21,7 @@ from package_repositories import (
 from ultracluster.software.supply import dnf_repository
 from ultracluster.software.supply.mirror_bucket import MirrorError
 
-pytestmark = pytest.mark.usefixtures("no_pause")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 
 
 PRIMARY = Path(__file__).with_name("primary.xml")

@@ -10,6 +10,8 @@ import pytest
 from ultracluster.software.supply import downloads
 from ultracluster.software.supply.downloads import DownloadError, download
 
+pytestmark = pytest.mark.slow
+
 CONTENT = bytes(range(256)) * 8000  # 2 MB
 
 

@@ -26,7 +26,7 @@ AMD, ARM = "enroot_4.2.1-1_amd64.deb", "enroot_4.2.1-1_arm64.deb"
 TODAY = date(2026, 11, 22)
 Run = Callable[..., dict[str, Locked]]
 
-pytestmark = pytest.mark.usefixtures("no_pause")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 
 
 class Place:

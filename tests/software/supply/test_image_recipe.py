@@ -28,6 +28,8 @@ from ultracluster.software.supply.image_recipe import (
 )
 from ultracluster.software.supply.packer_file import packer_file
 
+pytestmark = pytest.mark.slow
+
 BASES = [(base.orchestrator, base.os) for base in image_bases()]
 # Image Builder User Guide: AWSTOE component documents, and its action modules
 PHASES = {"build", "validate", "test"}

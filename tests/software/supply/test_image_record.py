@@ -49,10 +49,12 @@ def answer() -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_script_tells_every_field_of_the_catalogue_and_no_other(answer: str) -> None:
     assert set(json.loads(answer)["facts"]) == set(fields())
 
 
+@pytest.mark.slow
 def test_what_a_machine_says_is_read(answer: str) -> None:
     kernel = subprocess.run(["uname", "-r"], capture_output=True, text=True, check=True).stdout.strip()
     assert read_answer(f"Welcome!\n{answer}logout\n").facts["kernel"] == kernel

@@ -26,7 +26,7 @@ BUCKET = "example-software"
 LOCK = "p/2030.01/2030.01.lock"
 Lock = Callable[..., Path]
 
-pytestmark = pytest.mark.usefixtures("no_pause")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 
 
 @pytest.fixture

@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 
+import pytest
 from project import ROOT
+
+pytestmark = pytest.mark.slow
 
 WITHOUT = """
 import sys

@@ -29,7 +29,7 @@ from processes import forked, until
 from ultracluster.software.supply import release_lock
 from ultracluster.software.supply.mirror_bucket import MirrorError
 
-pytestmark = pytest.mark.usefixtures("no_pause")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 
 
 def test_what_is_named_and_all_that_it_needs(lock: Any, mirror: Any, s3: Any) -> None:

@@ -18,7 +18,7 @@ from ultracluster.software.supply.release_lock import lock_release
 
 Lock = Callable[..., Path]
 
-pytestmark = pytest.mark.usefixtures("no_pause")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 
 
 @pytest.fixture

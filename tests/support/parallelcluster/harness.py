@@ -7,10 +7,12 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from parallelcluster.account import Facts
 from project import ROOT
+
+if TYPE_CHECKING:  # it brings the CDK
+    from parallelcluster.account import Facts
 
 PYTHON = ROOT / ".venv-parallelcluster" / "bin" / "python"
 HERE = Path(__file__).parent
