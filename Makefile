@@ -30,7 +30,7 @@ FILE := environments/$(ENV).yaml
 CDK_LOWEST = $(shell sed -n 's/.*"aws-cdk-lib>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick lint format bench facts lock wheel dist site audit generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick quick-pythons lint format bench facts lock wheel dist site audit generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -175,9 +175,12 @@ cdk-range: $(VENV)/.dev $(VENV)/.node ## look-ups in the CDK's own trees, at the
 	@for site in lowest newest; do ls -d build/cdk/$$site/*.dist-info; \
 	  PYTHONPATH=$(CURDIR)/build/cdk/$$site pytest -q -n 0 tests/security/test_cdk_tree.py || exit 1; done
 
-quick: $(DEV) ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
-	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --dist worksteal --quick -q $(ARGS) && \
+quick: $(DEV) ## after each edit: ruff, and the tests that need no CDK, process or socket, those of what changed first
+	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --quick -q $(ARGS) && \
 	  echo "make quick: $$(($$(date +%s) - start)) s"
+
+quick-pythons: $(DEV) ## the same tests under the Pythons of Debian 13 and the next Debian (NEWEST=1: that alone; needs root, debootstrap)
+	@PYTHONPATH=tests/support python -m pythons $(if $(NEWEST),--newest) $(ARGS)
 
 lint: $(DEV) $(PROSE)/node_modules/.stamp ## style, types, layers, shell, words of added lines
 	@ruff check . && ruff format --check .
@@ -243,6 +246,7 @@ lock: $(VENV)/.dev $(VENV)/.node ## renew the lock files (LOCK_FLAGS=--upgrade f
 	@$(UV_COMPILE) -c requirements-dev.lock --group plan -o requirements-plan.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group docs -o requirements-docs.lock
+	@$(UV_COMPILE) -c requirements-dev.lock --group quick -o requirements-quick.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
 	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock
 	@$(UV_COMPILE) tests/support/judges/requirements.in -o requirements-judges.lock
