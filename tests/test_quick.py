@@ -93,8 +93,8 @@ def test_tests_of_what_changed_come_first(checkout: Path) -> None:
 
     for name in ("tests/plan/test_cdk.py", "tests/plan/test_one.py"):
         (checkout / name).unlink()
-    (checkout / "tests/acceptance").mkdir()
-    for name in ("acceptance/test_a.py", "model/test_z.py"):
+    (checkout / "tests/catalog").mkdir()
+    for name in ("catalog/test_a.py", "model/test_z.py"):
         (checkout / "tests" / name).write_text("def test(): ...\n")
     git("init", "--quiet")
     git("add", ".")
@@ -109,7 +109,7 @@ def test_tests_of_what_changed_come_first(checkout: Path) -> None:
     assert changed(checkout) == ["constructs/ultracluster/model/facts.py", "tests/rules/test_new.py"]
     said = quick(checkout, "-n0")
     assert re.findall(r"^tests/(\S+)::test ", said, re.MULTILINE) == [
-        "rules/test_new.py", "model/test_near.py", "model/test_z.py", "acceptance/test_a.py",
+        "rules/test_new.py", "model/test_near.py", "model/test_z.py", "catalog/test_a.py",
     ]  # fmt: skip
 
 
