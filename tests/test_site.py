@@ -17,6 +17,8 @@ from tools.docs_site.__main__ import build, pages
 from tools.docs_site.links import anchors
 from tools.docs_site.navigation import PageError
 
+pytestmark = pytest.mark.slow
+
 DOCS = ROOT / "docs"
 TASKS = {
     "see what it is": "repository/README",

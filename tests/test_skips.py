@@ -14,6 +14,8 @@ import pytest
 from needs import FILES, PACKAGES, last_line, missing, without_setup
 from project import ROOT
 
+pytestmark = pytest.mark.slow
+
 TESTS = """
 import pytest
 

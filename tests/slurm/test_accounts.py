@@ -12,6 +12,8 @@ from kubernetes_support import environment
 from ultracluster.model import resolve
 from ultracluster.slurm.accounts import slurm_accounts
 
+pytestmark = pytest.mark.slow
+
 TEAMS: dict[str, Any] = {
     "research": {"quota": 16, "limit": 24, "users": ["alice", "bob"]},
     "product": {"quota": 8, "users": ["alice"]},
