@@ -101,6 +101,7 @@ def test_the_example_is_the_file() -> None:
     assert block("python", "from aws_cdk", DOCS / "constructs.md") in code
 
 
+@pytest.mark.slow
 def test_the_overlay_and_the_error_are_real(tmp_path: Path) -> None:
     (tmp_path / "environments").mkdir()
     (tmp_path / "environments" / "dev.yaml").write_text((ROOT / "environments" / "dev.yaml").read_text())

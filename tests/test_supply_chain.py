@@ -24,6 +24,7 @@ def tool() -> Any:
     return module
 
 
+@pytest.mark.slow
 def test_the_sbom_names_every_requirement_with_its_hashes() -> None:
     """CycloneDX's own schema has judged it: the tool raises where it does not pass."""
     document = json.loads(tool().sbom())
@@ -43,6 +44,7 @@ def test_the_sbom_names_every_requirement_with_its_hashes() -> None:
     assert "serialNumber" not in document
 
 
+@pytest.mark.slow
 def test_what_is_no_sbom_is_refused() -> None:
     with pytest.raises(ValueError, match=r"not CycloneDX 1\.6"):
         tool().judged('{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"name": "no type"}]}')
@@ -77,6 +79,7 @@ def pinned(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)==([^ ;]+)", (ROOT / lock).read_text(), re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_what_renews_the_locks_is_configured_as_its_schema_asks() -> None:
     judged = subprocess.run(
         ["check-jsonschema", "--builtin-schema", "vendor.renovate", "renovate.json"],
@@ -86,6 +89,7 @@ def test_what_renews_the_locks_is_configured_as_its_schema_asks() -> None:
     assert judged.returncode == 0, judged.stdout + judged.stderr
 
 
+@pytest.mark.slow
 def test_the_package_imports_nothing_that_only_tests_or_an_extra_bring() -> None:
     """Neither with the command nor with the constructs: what an extra brings is imported where it is used."""
     foreign = [

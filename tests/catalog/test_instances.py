@@ -197,6 +197,7 @@ def test_ultraserver_names_of_hyperpod_are_in_botocore() -> None:
     assert ultraserver("u-p6e-gb200x144") is None
 
 
+@pytest.mark.slow
 def test_only_the_standard_library_is_imported() -> None:
     program = (
         "import sys; before = set(sys.modules); from ultracluster import catalog;"

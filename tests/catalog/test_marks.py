@@ -6,7 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from project import ROOT
+
+pytestmark = pytest.mark.slow
 
 MOST = 14
 """Of different doubts: pages that are written from a table repeat its marks."""

@@ -13,6 +13,8 @@ from recipe_checkout import copy_with, run
 from recipes import NEW_TYPE as NAME
 from recipes import new_type
 
+pytestmark = pytest.mark.slow
+
 ROW = new_type()
 
 

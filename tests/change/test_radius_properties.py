@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tools import create_only_from_authorities as authorities
 from ultracluster.change import blast_radius, paired
+
+pytestmark = pytest.mark.slow
 
 FACTS = json.loads(authorities.TABLE.with_name("change_facts.json").read_text())
 JSON = st.recursive(

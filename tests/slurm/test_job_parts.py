@@ -24,6 +24,7 @@ def look(tmp_path: Path) -> str:
     return found.replace("/sys/class/infiniband", str(tmp_path / "sys"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gpus", "neuron", "interfaces", "shared", "lacks"),
     [

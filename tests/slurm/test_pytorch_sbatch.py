@@ -35,6 +35,7 @@ def script(folder: Path, base: str, *more: str, changes: dict[str, Any] | None =
     return made.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "more"),
     [
@@ -142,6 +143,7 @@ def test_what_may_be_ignored_is_said(tmp_path: Path) -> None:
     assert not run(tmp_path, "prod", {}, "--nodes", "1").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("there", "newest"),
     [
@@ -193,6 +195,7 @@ def test_the_page_shows_what_is_so(tmp_path: Path) -> None:
             assert (made.exit_code == 2) == ("refused" in cell), (wish, column)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "accelerator"), [("prod", "h200"), ("pcs-p6-b200", "b200"), ("trainium", None)]
 )
