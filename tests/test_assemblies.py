@@ -54,6 +54,7 @@ def test_names_modes_and_versions_decide_and_what_python_leaves_behind_does_not(
     assert len(digests) == 5
 
 
+@pytest.mark.slow
 def test_every_tracked_file_of_the_package_is_a_source() -> None:
     listed = subprocess.run(
         ["git", "ls-files", "--", *SOURCES], capture_output=True, text=True, cwd=ROOT, check=True

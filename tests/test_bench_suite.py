@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks import suite
 
+pytestmark = pytest.mark.slow
+
 MEASURED = """file,tests,cpu_seconds,clock_seconds
 README.md,2,0.20,0.3
 docs/wishes/a.md,1,0.10,0.1

@@ -10,6 +10,8 @@ import pytest
 from recipe_checkout import copy_with, run
 from recipes import recipes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:

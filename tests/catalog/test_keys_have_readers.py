@@ -10,7 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from project import ROOT
+
+pytestmark = pytest.mark.slow
 
 CATALOGUE = ROOT / "constructs" / "ultracluster" / "catalog"
 DOCUMENTS = {"about", "confidence", "date", "note", "notes", "source", "sources", "what", "why"}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from setting_readers import models, named, settings, traced
 
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.pcs import Pcs
+
+pytestmark = pytest.mark.slow
 
 EXCUSED = {
     **dict.fromkeys(

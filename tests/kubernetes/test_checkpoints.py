@@ -19,6 +19,8 @@ from ultracluster.kubernetes.checkpoints import ACCOUNT, checkpoint_accounts
 from ultracluster.kubernetes.team_admission import team_objects
 from ultracluster.model import resolve
 
+pytestmark = pytest.mark.slow
+
 BASE = "hyperpod-eks-p5"
 TIER = {"orchestrator.checkpoint_tier": {"bucket": "example-checkpoints", "prefix": "runs/"}}
 TEAMS = {"teams": {"research": {"quota": 16}}}

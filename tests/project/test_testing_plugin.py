@@ -38,6 +38,7 @@ def fails(file: EnvironmentFile) -> str:
     return str(failure.value)
 
 
+@pytest.mark.slow
 def test_snapshots_are_written_once_asked_for_and_then_compared(file: EnvironmentFile) -> None:
     assert "`pytest --update-snapshots` writes them to snapshots/dev/" in fails(file)
     arguments: dict[str, Any] = {"file": file.file, "root": file.root}

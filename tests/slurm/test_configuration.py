@@ -17,6 +17,8 @@ from ultracluster.model import Cluster, resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.slurm.configuration import SlurmConfiguration, slurm_configuration
 
+pytestmark = pytest.mark.slow
+
 SLURM = ("dev", "prod", "trainium", "parallelcluster-p5", "parallelcluster-gb200", "pcs-p6-b200")
 TEAMS = {"teams": {"research": {"users": ["alice"], "quota": 8}}}
 RACK = {"node_groups.train": {

@@ -19,6 +19,8 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.cli import job
 
+pytestmark = pytest.mark.slow
+
 SLURM_TEAMS: dict[str, Any] = {"research": {"quota": 8, "limit": 8, "users": ["alice"]}}
 
 

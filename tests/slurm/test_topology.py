@@ -22,6 +22,8 @@ from ultracluster.slurm.topology import (
     tree,
 )
 
+pytestmark = pytest.mark.slow
+
 NODES = [f"gpu-st-p5-{number}" for number in range(1, 13)]
 DEPTH = 6
 ids = st.one_of(
