@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
@@ -46,6 +47,10 @@ os.environ.pop("COLUMNS", None)
 # What a script starts in the background ignores it, and so would every command that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Both measure the clock, and fail on a busy machine.
+settings.register_profile("ultracluster", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ultracluster")
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
