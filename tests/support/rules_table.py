@@ -105,6 +105,7 @@ def table_tests(*rule_sets: RuleSet, cases: list[Case]) -> tuple[Callable[..., N
     def mended(case: Case) -> None:
         assert_mended(_set_of(case), case)
 
+    @pytest.mark.slow  # half of the time of all rules: the file is judged again with each option
     @pytest.mark.parametrize("case", cases, ids=str)
     def advised(case: Case) -> None:
         assert_remedy_works(case)
