@@ -1,4 +1,4 @@
-"""CPU seconds of each test file: `pytest --cpu-times FILE` writes them; `make bench` compares folders."""
+"""CPU seconds of each test file: `pytest --cpu-times=FILE` writes them; `make bench` compares folders."""
 
 from __future__ import annotations
 
