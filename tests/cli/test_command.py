@@ -141,7 +141,7 @@ def test_a_subject_is_printed_whole_and_what_is_no_rule_is_refused() -> None:
     rows = json.loads(ultracluster("rules", "EFA", "--json").stdout)["rules"]
     unknown, shape = ultracluster("rules", "FSX02"), ultracluster("rules", "CFG003")
 
-    assert [row["id"] for row in rows] == [f"EFA{number:03}" for number in range(1, 13)]
+    assert [row["id"] for row in rows] == [f"EFA{number:03}" for number in range(1, 14)]
     assert all(row["bad"] and row["good"] and row["says"] for row in rows)
     assert (unknown.returncode, "there is no rule FSX02: " in unknown.stderr) == (2, True)
     assert "FSX020" in unknown.stderr

@@ -270,7 +270,8 @@ def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(ROOT / "Makefile", root)
     for name in (
         "cdk.json", "requirements.lock", "pyproject.toml", "package.json", "package-lock.json",
-        "requirements-node.lock", ".venv/.created", ".venv/.run", ".venv/.node", "node_modules/.stamp",
+        "requirements-node.lock", "requirements-plan.lock", "requirements-build.lock", ".venv/.created",
+        ".venv/.plan", ".venv/.run", ".venv/.node", "node_modules/.stamp",
     ):  # fmt: skip
         (root / name).touch()
     program = root / ".venv/bin/ultracluster"
@@ -416,13 +417,13 @@ def test_accelerators_are_an_answer_too(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_empty_answers_are_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked(monkeypatch, tmp_path / "asked.yaml", *[""] * 8)
+    asked(monkeypatch, tmp_path / "train.yaml", *[""] * 8)
     told = run(
         "--instance-type", "p5en.48xlarge", "--nodes", "8", "--orchestrator", "hyperpod-slurm", "--region",
         "us-east-2", "--yes",
     )  # fmt: skip
 
-    written = (tmp_path / "asked.yaml").read_text()
+    written = (tmp_path / "train.yaml").read_text()
     assert written.partition("\nname:")[2] == told.stdout.partition("\nname:")[2]
 
 

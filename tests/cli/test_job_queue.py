@@ -146,6 +146,15 @@ def test_options_make_what_job_pytorch_prints_with_the_program_in_it(queue: Fake
     assert queue.submitted[1].text == printed
 
 
+def test_a_program_that_is_too_large_is_not_sent(queue: Fake, tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_bytes(b"#" * (900 * 1024 + 1))
+    assert (
+        "is larger than 900 KiB"
+        in run("submit", "dev", "--nodes", "1", "--program", str(program), code=2).stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "text", "why"),
     [
@@ -179,7 +188,7 @@ def test_options_make_what_job_pytorch_prints_with_the_program_in_it(queue: Fake
             "letters, digits and @%+=:,./_-",
         ),
         (["dev", "--nodes", "1", "--program", "nowhere.py"], "", "--program nowhere.py: No such file"),
-        (["dev", "--nodes", "1", "--program", "/dev/zero"], "", "is larger than 900 KiB"),
+        (["dev", "--nodes", "1", "--program", "/dev/zero"], "", "it is a device, not a file"),
         (["eks-p5en", "-", "--as", "alice"], "kind: Job\n", "--as is for Slurm"),
         (["nope", "-"], SCRIPT, "nope"),
     ],

@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_written(dev: Path, service: Any, monkeypatch: pyt
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ultracluster.plan.price_file.Path.write_text", full)
+    monkeypatch.setattr("os.fsync", full)
     answers(service, dev, LISTED)
     result = run("prices", "update", str(dev))
 

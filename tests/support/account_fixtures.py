@@ -40,7 +40,7 @@ def only_documented_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _from_the_package() -> bool:
     """Whether the nearest code outside of the SDK is the package's, and not a test's own."""
     frame = sys._getframe(2)
-    while frame.f_back and {"botocore", "boto3"} & set(Path(frame.f_code.co_filename).parts):
+    while frame.f_back and {"botocore", "boto3", "patience.py"} & set(Path(frame.f_code.co_filename).parts):
         frame = frame.f_back
     return str(_PACKAGE) in frame.f_code.co_filename
 

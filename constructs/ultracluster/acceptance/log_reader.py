@@ -17,7 +17,6 @@ from typing import Any
 from ultracluster.acceptance.lines import Fragment, Process, fragments, read_lines
 from ultracluster.acceptance.patterns import patterns
 from ultracluster.acceptance.runs import Evidence, Figures, Logs, Rank, Row, Run
-from ultracluster.config.file_text import opened
 
 MARK = "# ultracluster-acceptance "
 """Lines of our own jobs: `key=value` words that say what follows."""
@@ -57,6 +56,8 @@ def read(paths: Iterable[Path]) -> Logs:
     Raises:
         OSError: a file cannot be read, is none, or has more than `MOST_LOG_BYTES`.
     """
+    from ultracluster.config.file_text import opened  # nodes import this module, and no models with it
+
     logs = Logs()
     loose: list[Run] = []
     for path in paths:

@@ -41,6 +41,8 @@ class Given:
     region: str | None
     zone_id: str | None
     name: str | None
+    usual_name: str = "train"
+    """Default of the question for the name."""
     capacity: str | None
     capacity_id: str
     lustre_tib: float | None
@@ -80,7 +82,8 @@ def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
     tib = given.lustre_tib
     if tib is None and asks:
         tib = ask("Lustre in TiB, 0 for none", "sized for checkpoints", kind=_tib)
-    return replace(wishes, lustre_tib=tib, name=answers.of(given.name, "Name of the environment", "train"))
+    name = answers.of(given.name, "Name of the environment", given.usual_name)
+    return replace(wishes, lustre_tib=tib, name=name)
 
 
 def completed_given(given: Given) -> Given:

@@ -73,7 +73,7 @@ def init(
         refuse(f"{output} exists: pass --force to replace it")
     given = Given(
         instance_type=instance_type, nodes=nodes, accelerators=accelerators, orchestrator=orchestrator,
-        region=region, zone_id=zone_id, name=name or _name_of(output), capacity=capacity,
+        region=region, zone_id=zone_id, name=name, usual_name=_name_of(output), capacity=capacity,
         capacity_id=capacity_id, lustre_tib=lustre_tib, image=image, admin=admin,
     )  # fmt: skip
     wishes = wishes_of(given, asks=can_ask() and not yes, why="--yes" if yes else "")
@@ -93,7 +93,7 @@ def init(
         typer.echo(render(found.findings), err=True)
 
 
-def _name_of(output: Path | None) -> str | None:
+def _name_of(output: Path | None) -> str:
     """The file's name, where an environment may have it: two files of one name would be one cluster."""
     stem = output.stem.lower() if output else ""
-    return stem if re.fullmatch(NAME, stem) and len(stem) <= MOST_OF_NAME else None
+    return stem if re.fullmatch(NAME, stem) and len(stem) <= MOST_OF_NAME else "train"

@@ -197,7 +197,7 @@ def test_a_lock_file_that_cannot_be_written(lock: Any, mirror: Any, monkeypatch:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(release_lock, "replaced", refuse)
+    monkeypatch.setattr(release_lock, "write", refuse)
     with pytest.raises(MirrorError, match=r"2030\.01\.lock: the packages cannot be recorded in it \(Perm"):
         mirror(lock())
 

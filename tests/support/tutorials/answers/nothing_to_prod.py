@@ -121,6 +121,7 @@ def shop(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
         made = known_account("us-east-2")
         answer(made.client("sagemaker"), "SearchTrainingPlanOfferings", search)
         answer(made.client("sagemaker"), "DescribeTrainingPlan", nothing)
+        answer(made.client("sagemaker"), "ListTrainingPlans", lambda _: {"TrainingPlanSummaries": []})
         once = made.client("sagemaker", once=True)
         answer(once, "CreateTrainingPlan", lambda request: {"TrainingPlanArn": ARN})
         patch.setattr(aws, "Account", lambda region=None, profile=None: made)
