@@ -160,7 +160,7 @@ rehearse: $(VENV)/.plan ## run each group's first boot in a folder (ALL=1: what 
 
 test: setup-dev ## every test (DEPTH=deep: all pairs, scale and many random examples, too)
 	@mkdir -p build
-	@pytest -n 2 --depth=$(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times=build/suite-files.csv) $(ARGS)
+	@pytest -n 3 --depth=$(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times=build/suite-files.csv) $(ARGS)
 
 twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
 	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)

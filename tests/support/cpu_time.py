@@ -29,7 +29,7 @@ class CpuTimes:
         cpu, clock = cpu_seconds(), time.monotonic()
         row = self._files[item.path.relative_to(self._root).as_posix()]
         row[0] += 1
-        row[1] += cpu - self._last[0]
+        row[1] += max(0.0, cpu - self._last[0])  # a process that nobody waited for leaves no time
         row[2] += clock - self._last[1]
         self._last = (cpu, clock)
 

@@ -72,14 +72,13 @@ def guard(client: Any, patient: Callable[[], Any]) -> Any:
         patient: creates a client of the same service that waits for `LONG_SILENCE`, for calls that change
             something.
     """
-    kind: Any = type(client)
     paginator = client.get_paginator
     connections = client._endpoint.http_session = _Connections(client._endpoint.http_session, patient)
 
     def checked(operation: str, arguments: dict[str, Any]) -> Answer:
         with connections.chosen(changes=not operation.startswith(_READS)):
             try:
-                return Answer(operation, kind._make_api_call(client, operation, arguments))
+                return Answer(operation, client.__class__._make_api_call(client, operation, arguments))
             except (KeyError, TypeError, AttributeError, IndexError) as error:  # a page that parses as XML
                 raise ResponseParserError(f"{operation}: {error!r}") from None
 
