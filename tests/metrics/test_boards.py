@@ -18,6 +18,7 @@ from ultracluster.metrics.boards import FOLDER, MOST_LETTERS, boards, deployed, 
 from ultracluster.metrics.facts import HAVES
 from ultracluster.model import resolve
 
+pytestmark = pytest.mark.slow  # some ask Grafana's Foundation SDK, which quick runs do not install
 NAMES = ("health", "job", "fabric", "lustre", "queues", "money")
 NO_SDK = without_setup("Grafana's Foundation SDK")
 

@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 
 from ultracluster.project.scaffold import Source, texts
 
+pytestmark = pytest.mark.slow  # pins of the CDK are read from its installation
 GITHUB = ".github/workflows/environments.yml"
 GITLAB = ".gitlab-ci.yml"
 REPORT = "ci/report"
@@ -31,7 +32,6 @@ def valid(text: str, schema: str, folder: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "schema"), [(GITHUB, "github-workflows"), (GITLAB, "gitlab-ci")])
 def test_their_schemas_accept_them(name: str, schema: str, files: dict[str, str], tmp_path: Path) -> None:
     found = valid(files[name], schema, tmp_path)
