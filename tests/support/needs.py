@@ -14,6 +14,7 @@ from collections.abc import Sequence
 PACKAGES = {
     "amtool": "prometheus-alertmanager",
     "aws": "awscli",
+    "chroot": "coreutils",
     "chromium": "chromium",
     "curl": "curl",
     "debootstrap": "debootstrap",
@@ -22,6 +23,7 @@ PACKAGES = {
     "gpg": "gnupg",
     "gpg-agent": "gnupg",
     "ip": "iproute2",
+    "ip6tables": "iptables",
     "iptables": "iptables",
     "iptables-restore": "iptables",
     "iptables-save": "iptables",
@@ -67,6 +69,8 @@ def missing(*names: str, root: bool = False) -> str:
         names: programs of `PACKAGES`, or packages of `FILES`.
         root: whether the test must be run by root.
     """
+    unknown = set(names) - PACKAGES.keys() - set(FILES.values())
+    assert not unknown, f"add {unknown} to PACKAGES of tests/support/needs.py"
     absent = [name for name in names if not _here(name)]
     commands = [f"{_INSTALL}{' '.join(sorted({_package(name) for name in absent}))}"] if absent else []
     if root and os.geteuid() != 0:
@@ -129,7 +133,7 @@ def _reason(what: str, commands: list[str]) -> str:
 
 
 def _package(name: str) -> str:
-    return PACKAGES[name] if name in PACKAGES else next(one for one in FILES.values() if one == name)
+    return PACKAGES.get(name, name)
 
 
 def _here(name: str) -> bool:
