@@ -11,6 +11,7 @@ from hyperpod_service import answer, refusal
 
 from ultracluster.account.aws import AccountError
 from ultracluster.account.capacity_purchases import purchases
+from ultracluster.account.capacity_search import Offer, Segment, Wish
 
 START = datetime(2027, 1, 10, 11, 30, tzinfo=UTC)
 BLOCK = {
@@ -19,12 +20,17 @@ BLOCK = {
 }  # fmt: skip
 
 
+WISH = Wish(kind="capacity-block", instance_type="p5.48xlarge", count=4, hours=24, after=START)
+OFFER = Offer(
+    wish=WISH, id="cb-1", segments=(Segment(zone="use2-az2", start=START, end=None, count=4),), hours=24,
+    price=1, currency="USD",
+)  # fmt: skip
+
+
 def found(rows: list[dict[str, Any]]) -> list[str]:
     account = known_account("us-east-2")
     answer(account.client("ec2"), "DescribeCapacityReservations", lambda _: {"CapacityReservations": rows})
-    sold = purchases(
-        account, kind="capacity-block", instance_type="p5.48xlarge", zone_id="use2-az2", start=START
-    )
+    sold = purchases(account, OFFER)
     return [one.id for one in sold]
 
 
@@ -50,6 +56,4 @@ def test_an_account_that_cannot_be_asked_is_an_error() -> None:
 
     answer(account.client("ec2"), "DescribeCapacityReservations", denied)
     with pytest.raises(AccountError, match="not allowed"):
-        purchases(
-            account, kind="capacity-block", instance_type="p5.48xlarge", zone_id="use2-az2", start=START
-        )
+        purchases(account, OFFER)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.account.capacity_owned import zone_ids
+from ultracluster.account.capacity_search import Offer
 
 _NEAR = timedelta(hours=1)
 """Start times of an offer and of what was bought may differ by minutes."""
@@ -27,17 +28,15 @@ class Purchase:
     count: int
 
 
-def purchases(
-    account: Account, *, kind: str, instance_type: str, zone_id: str, start: datetime
-) -> list[Purchase]:
-    """Find what the account has of this type in this zone, beginning at this time.
+def purchases(account: Account, offer: Offer) -> list[Purchase]:
+    """Find what the account has of the offer's type in its zone, beginning at its time.
 
     Raises:
         AccountError: AWS cannot be asked.
     """
-    find = _blocks if kind == "capacity-block" else _plans
+    find = _blocks if offer.wish.kind == "capacity-block" else _plans
     try:
-        return list(find(account, instance_type, zone_id, start))
+        return list(find(account, offer.wish.instance_type, offer.zones[0], offer.start))
     except AWS_ERRORS as error:
         raise AccountError(explain(error)) from None
 

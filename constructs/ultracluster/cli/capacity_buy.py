@@ -208,10 +208,7 @@ def _not_sold_already(account: Account, config: Environment, offer: Offer, limit
     if limits.again:
         return
     try:
-        sold = purchases(
-            account, kind=offer.wish.kind, instance_type=offer.wish.instance_type, zone_id=offer.zones[0],
-            start=offer.start,
-        )  # fmt: skip
+        sold = purchases(account, offer)
     except AccountError as error:
         refuse(f"whether the account has bought it already cannot be asked: {error}")
     capacity: Any = config.node_groups[offer.wish.group].capacity

@@ -36,10 +36,7 @@ def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bo
     offer = _offer(intent)
     began = datetime.fromisoformat(intent.time)
     try:
-        sold = purchases(
-            account, kind=offer.wish.kind, instance_type=offer.wish.instance_type, zone_id=offer.zones[0],
-            start=offer.start,
-        )  # fmt: skip
+        sold = purchases(account, offer)
     except AccountError as error:
         refuse(f"what became of {one_line(intent.subject)} is not known: {error}", code=3)
     group = loaded.environment.node_groups.get(offer.wish.group)
