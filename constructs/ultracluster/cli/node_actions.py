@@ -88,6 +88,8 @@ def act(
     tell_jobs(running)
     listed = ", ".join(node.name for node in nodes[:5]) + (f" and {len(nodes) - 5} more" if nodes[5:] else "")
     _ask(f"{_VERBS[action]} {_many(len(nodes), 'node')} ({listed})", running, choice)
+    if not choice.yes:
+        _look_again(fleet, nodes, running)
     with working(f"asking AWS to {action.replace('-', ' ')} {_many(len(nodes), 'node')}"):
         done = fleet.act(action, nodes, checks)
     outcomes += done
@@ -105,6 +107,20 @@ def act(
     for line in fleet.after(action, [node for node in nodes if node.name in accepted]) if accepted else []:
         remark(one_line(line))
     finish(outcomes, choice.as_json, late, running)
+
+
+def _look_again(fleet: Fleet, nodes: Sequence[Node], agreed: Running) -> None:
+    """Refuse where a job has started since the question: a person may have thought for an hour."""
+    from ultracluster.account import jobs
+
+    with working("asking again which jobs run there"):
+        now = jobs.jobs_on(fleet, nodes)
+    started = [job for job in now.jobs if job.id not in {one.id for one in agreed.jobs}]
+    if started:
+        named = "; ".join(map(str, started[:5]))
+        refuse(one_line(f"Nothing changed: started since the question: {named}. Drain the nodes first."))
+    if now.unknown and not agreed.unknown:
+        refuse(one_line(f"Nothing changed: whether jobs run there is no longer known: {now.unknown}"))
 
 
 INTERRUPTED = 130

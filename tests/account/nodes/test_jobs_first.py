@@ -50,6 +50,28 @@ def test_the_question_names_the_jobs_and_a_yes_on_it_is_enough(run: Callable[...
     assert document["jobs_unknown"] is None
 
 
+@pytest.mark.parametrize("change", ["a job starts", "nobody answers"])
+def test_a_job_that_starts_during_the_question_is_not_ended(
+    run: Callable[..., Any], slurm: Slurm, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    made = account()
+    service = HyperPod(made)
+    slurm.jobs = [JOB]
+
+    def answer(*_: Any, **__: Any) -> bool:
+        if change == "a job starts":
+            slurm.jobs = [JOB, ("43", "bo", "eval", "10.1.0.16")]
+        else:
+            slurm.error = "slurmctld does not answer"
+        return True
+
+    monkeypatch.setattr("typer.confirm", answer)
+    ended = run(made, "replace", node_id(16), "--no-wait")
+    assert ended.exit_code == 2 and not service.asked
+    says = "started since the question: job 43" if change == "a job starts" else "no longer known: slurmctld"
+    assert f"Nothing changed: {says}" in ended.output.replace("whether jobs run there is ", "")
+
+
 def test_despite_jobs_goes_over_them(run: Callable[..., Any], slurm: Slurm) -> None:
     made = account()
     service = HyperPod(made)
