@@ -155,7 +155,13 @@ def _number(value):
             return float(value)
         except ValueError:
             return None
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        float(value)
+    except OverflowError:  # a whole number that no float holds: one user's line would end the collector
+        return None
+    return value
 
 
 # ---- whose job it is

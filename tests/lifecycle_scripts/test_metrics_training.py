@@ -118,6 +118,15 @@ def test_a_loss_that_is_no_number_any_more_is_a_fault_and_no_value(node: Node, t
     assert "ultracluster_training_loss" not in names
 
 
+def test_a_number_that_no_float_holds_costs_nobody_else_their_metrics(node: Node) -> None:
+    huge = "1" + "0" * 400
+    node.write(f"{FOLDER}/4711.0.json", f'{{"version": 1, "training": {{"loss": {huge}, "step": 3}}}}')
+
+    names = {name: value for name, _, value in told(node)[0]}
+
+    assert "ultracluster_training_loss_finite" not in names and names["ultracluster_training_step"] == 3
+
+
 def test_a_loss_as_json_of_python_writes_it(node: Node) -> None:
     node.write(f"{FOLDER}/4711.0.json", '{"version": 1, "training": {"loss": NaN, "step": 3}}')
 
