@@ -64,7 +64,7 @@ homes::bind() {
       home::make /home/alice /etc/skel "$2"' - "$SCRIPTS/lib/home.sh" "$owner"
     assert::status 1
     assert::equal '' "$(ls -A "$victim")"
-    assert::equal '755 root' "$(stat --format '%a %U' "$victim")"
+    assert::equal "755 $(id -un)" "$(stat --format '%a %U' "$victim")"
   done
 }
 

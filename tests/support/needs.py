@@ -47,6 +47,7 @@ PACKAGES = {
     "sbatch": "slurm-wlm",
     "sinfo": "slurm-wlm",
     "squeue": "slurm-wlm",
+    "systemd-analyze": "systemd",
     "unshare": "util-linux",
     "nsenter": "util-linux",
     "setpriv": "util-linux",

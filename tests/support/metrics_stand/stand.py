@@ -195,7 +195,7 @@ def _alert_manager(stack: ExitStack, stand: Stand, definition: str) -> str:
     file = stand.folder / "alertmanager.yml"
     file.write_text(json.dumps(inner))
     command = [
-        program("alertmanager", "prometheus-alertmanager"), f"--config.file={file}",
+        program("prometheus-alertmanager", "alertmanager"), f"--config.file={file}",
         f"--storage.path={stand.folder / 'alertmanager'}", "--cluster.listen-address=", "--log.level=warn",
     ]  # fmt: skip
     return _started(stack, stand.folder, "alertmanager", command)
