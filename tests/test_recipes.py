@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import need
 from recipe_checkout import copy_with, run
 from recipes import recipes
 
@@ -83,6 +84,7 @@ answer = [lines({}), lines({"orchestrator.complete_wait_seconds": 45})]
 
 
 def test_the_alert_fires_and_the_board_has_the_panel(checkout: Path) -> None:
+    need("prometheus", "promtool")
     code = """
 from pathlib import Path
 from metrics_stand import tools

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from needs import need
 from project import ROOT
 from slurm_twin import cgroups, root
 from slurm_twin.twin import PATIENCE, Twin
@@ -35,6 +36,7 @@ def alive(machines: list[int]) -> list[int]:
 
 
 def test_nothing_is_left() -> None:
+    need("ip", root=True)
     before = traces()
     try:
         with Twin(1) as twin:
