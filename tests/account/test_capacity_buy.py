@@ -562,6 +562,15 @@ def test_a_torn_record_stops_it(shop: Shop, file: Path, name: str, content: str,
     assert ended.exit_code == 2 and says in ended.output and shop.bought == []
 
 
+def test_a_ledger_that_is_a_link_stops_it(shop: Shop, file: Path) -> None:
+    victim = file.parent / "victim"
+    victim.write_text("")
+    (file.parent / "pcs-p6-b200.ledger.jsonl").symlink_to(victim)
+    ended = run(file, *BUY)
+    assert ended.exit_code == 2 and "is a link" in ended.output and shop.bought == []
+    assert victim.read_text() == ""
+
+
 def test_an_id_that_was_not_read_is_not_overwritten(shop: Shop, file: Path) -> None:
     other = "cr-0aaaaaaaaaaaaaaaa"
 

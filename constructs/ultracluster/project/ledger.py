@@ -198,6 +198,8 @@ def _entries(file: Path) -> list[dict[str, Any]]:
     Raises:
         ProjectError: a line is not JSON: money may have been spent that is not counted.
     """
+    if file.is_symlink():  # a line would be written elsewhere, after money was spent
+        raise ProjectError(f"Nothing changed: {file} is a link: replace it by the file that it leads to")
     try:
         lines = text_of(file).splitlines()
     except FileNotFoundError:
