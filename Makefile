@@ -136,9 +136,9 @@ diff: $(SYNTH) ## what a deploy would change
 
 # Stops at the first part that fails; each is a target of its own. What restarts or is replaced does not stop it, lost
 # data does: make deploy ENV=prod DIFF_FLAGS="--accept prod-storage/<logical id>"
-# Without a terminal nobody can be asked: YES=1 deploys without a question.
+# Without a terminal nobody can be asked: YES=1 deploys without a question, in the file's account or ACCOUNT=.
 deploy: setup ## create or update the environment: preflight, release-lock, diff, stacks, wait
-	@ultracluster deploy $(ENV) $(if $(YES),--yes) $(DIFF_FLAGS) $(WAIT_FLAGS)
+	@ultracluster deploy $(ENV) $(if $(YES),--yes) $(if $(ACCOUNT),--account $(ACCOUNT)) $(DIFF_FLAGS) $(WAIT_FLAGS)
 
 preflight: setup ## can it be had, in this account, now? Offers `cdk bootstrap` (PREFLIGHT_FLAGS=...)
 	@ultracluster preflight $(FILE) --bootstrap $(PREFLIGHT_FLAGS)
@@ -147,13 +147,13 @@ release-lock: $(VENV)/.run ## complete environments/ENV.lock, to be committed: w
 	@ultracluster release lock --for $(ENV)
 
 stacks: setup ## deploy the stacks, up to eight at once, without looking at anything else (YES=1: no question)
-	@ultracluster deploy $(ENV) --stacks-only $(if $(YES),--yes)
+	@ultracluster deploy $(ENV) --stacks-only $(if $(YES),--yes) $(if $(ACCOUNT),--account $(ACCOUNT))
 
 wait: $(VENV)/.run ## until every node is ready, then a collective over two of them (WAIT_FLAGS=--no-smoke)
 	@ultracluster wait $(FILE) $(WAIT_FLAGS)
 
 destroy: setup ## delete the environment's stacks (what holds data is retained; YES=1: no question)
-	@ultracluster destroy $(ENV) $(if $(YES),--yes)
+	@ultracluster destroy $(ENV) $(if $(YES),--yes) $(if $(ACCOUNT),--account $(ACCOUNT))
 
 rehearse: $(VENV)/.plan ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
 	@PYTHONPATH=tests/support python -m first_boot $(if $(ALL),--all,$(ENV))

@@ -27,6 +27,7 @@ from ultracluster.config import load
 
 NEXT = datetime(2027, 1, 10, 11, 30, tzinfo=UTC)
 BOUGHT = "cr-0fedcba9876543210"
+ACCOUNT = "111122223333"
 ARN = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/prod-train-20270110"
 
 
@@ -139,7 +140,10 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return Path(shutil.copy(ROOT / "environments" / "pcs-p6-b200.yaml", tmp_path / "pcs-p6-b200.yaml"))
+    text = (ROOT / "environments" / "pcs-p6-b200.yaml").read_text()
+    file = tmp_path / "pcs-p6-b200.yaml"
+    file.write_text(text.replace("region:", f'account: "{ACCOUNT}"\nregion:', 1))
+    return file
 
 
 def run(file: Path, *words: str, said: str = "") -> Result:
@@ -406,6 +410,7 @@ def test_a_purchase_that_the_rules_would_refuse_is_none(shop: Shop, tmp_path: Pa
     """Both groups are in one partition, and ParallelCluster has one kind of capacity for each."""
     shipped = (ROOT / "environments" / "parallelcluster-p5.yaml").read_text()
     before = re.sub(r"us-west-2", "us-east-2", re.sub("usw2", "use2", shipped))
+    before = before.replace("region:", f'account: "{ACCOUNT}"\nregion:', 1)
     cluster = tmp_path / "p5.yaml"
     cluster.write_text(before)
     ended = run(cluster, "--group", "reserved", "--yes", "--max-usd", "100000")

@@ -25,7 +25,11 @@ from ultracluster.cli import environments
 from ultracluster.cli.main import app
 from ultracluster.project import synth as synthesis
 from ultracluster.project.deploy_lock import only_one
+from ultracluster.project.ledger import Intent, exclusive
 from ultracluster.project.versions import MADE_BY, running_version
+
+ACCOUNT = "123456789012"
+"""Of moto."""
 
 CDK = """#!/bin/bash
 echo "cdk $*" >>"$CALLS"
@@ -57,7 +61,8 @@ class Project:
         self.calls = root / "calls"
         self.statuses: dict[str, int] = {}
         self.file.parent.mkdir()
-        self.file.write_text((ROOT / "environments" / "dev.yaml").read_text())
+        text = (ROOT / "environments" / "dev.yaml").read_text()
+        self.file.write_text(text.replace("region:", f'account: "{ACCOUNT}"\nregion:', 1))
         self.version(running_version())
         self.app("{}")
         cdk = root / "node_modules" / ".bin" / "cdk"
@@ -223,9 +228,42 @@ def test_a_person_is_asked_after_the_security_changes(
     assert found.exit_code == (0 if deployed else 2)
 
 
-def test_destroy(project: Project) -> None:
+def test_destroy_is_recorded(project: Project) -> None:
     assert ran("destroy", "dev", "--yes").exit_code == 0
     assert project.logged() == ["cdk destroy --app OUT --all --force"]
+    line = json.loads((project.file.parent / "dev.ledger.jsonl").read_text())
+    assert (line["action"], line["id"], line["account"]) == ("destroy", "dev", ACCOUNT)
+    assert ran("destroy", "dev", "--yes").exit_code == 0, "it can be repeated"
+
+
+def test_a_destroy_that_fails_or_is_not_confirmed_is_not_recorded(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILING", "destroy")
+    assert ran("destroy", "dev", "--yes").exit_code == 4
+    monkeypatch.setattr(module, "sys", Terminal())
+    found = CliRunner().invoke(app, ["destroy", "dev"], input="n\n")
+    assert found.exit_code == 2
+    assert f"Delete the stacks of dev in account {ACCOUNT}, us-west-2?" in found.stderr
+    assert not (project.file.parent / "dev.ledger.jsonl").exists()
+
+
+def test_an_open_intent_of_another_command_stops_a_destroy_and_its_own_does_not(project: Project) -> None:
+    with exclusive(project.file, "nodes replace") as ledger:
+        ledger.begin(_intent("nodes replace", "ultracluster nodes settle dev"))
+    found = ran("destroy", "dev", "--yes")
+    assert found.exit_code == 2 and "became of it first: ultracluster nodes settle dev" in found.stderr
+    assert project.logged() == []
+    with exclusive(project.file, "nodes settle") as ledger:
+        ledger.begin(_intent("destroy", "ultracluster destroy dev"))
+    found = ran("destroy", "dev", "--yes")
+    assert found.exit_code == 0 and "did not end; continuing with the stacks that are left" in found.stderr
+
+
+def _intent(action: str, settle: str) -> Intent:
+    return Intent(
+        action=action, subject="i-1", settle=settle, account=ACCOUNT, region="us-west-2", details={}
+    )
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,8 @@ class HyperPod:
             ("UpdateClusterSoftware", self._update),
             ("UpdateCluster", self._update_groups),
         ):
-            answer(self.client, operation, self._guard(operation, reply))
+            for client in (self.client, account.client("sagemaker", once=True)):
+                answer(client, operation, self._guard(operation, reply))
 
     def status(self, number: int, status: str, message: str = "") -> None:
         """Put a node into a status."""

@@ -68,7 +68,7 @@ def serving(folder: Path) -> Iterator[Api]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_DELETE = _do  # noqa: N815
+        do_GET = do_PATCH = do_POST = do_DELETE = _do  # noqa: N815
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass

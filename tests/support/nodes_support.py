@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,15 +41,30 @@ class Slurm:
     Attributes:
         jobs: number, user, name and address of each place where a job runs.
         error: why no node can be asked.
+        closed: addresses of nodes that take no new job.
+        opened: addresses of nodes that were closed and take jobs again.
     """
 
     def __init__(self) -> None:
         self.jobs: list[tuple[str, str, str, str]] = []
         self.error = ""
+        self.closed: set[str] = set()
+        self.opened: list[str] = []
 
     def run(self, nodes: Sequence[Node], script: str, *, seconds: int = 90) -> Mapping[str, Answer]:
         if self.error:
             raise AccountError(self.error)
+        if "state=drain" in script:
+            asked = re.search(r"asked='?([^'\n]*)", script)
+            addresses = [word for word in asked[1].split() if "." in word] if asked else []
+            self.closed.update(addresses)
+            lines = [f"closed|{address}|{address}" for address in addresses]
+            return {node.id: Answer("\n".join(lines), 0) for node in nodes}
+        if "state=resume" in script:
+            names = re.search(r"for name in (.*); do", script)
+            self.opened += names[1].split() if names else []
+            self.closed -= set(self.opened)
+            return {node.id: Answer("", 0) for node in nodes}
         lines = [
             f"node|{address}|{address}\njob|{address}|{number}|{user}|{name}"
             for number, user, name, address in self.jobs
@@ -63,11 +80,17 @@ def slurm(monkeypatch: pytest.MonkeyPatch) -> Slurm:
     return made
 
 
+def copied(folder: Path, name: str = "dev") -> Path:
+    """A shipped environment in a folder of its own, in which a ledger may be written."""
+    return Path(shutil.copy(DEV.with_name(f"{name}.yaml"), folder))
+
+
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, slurm: Slurm) -> Callable[..., Any]:
+def run(monkeypatch: pytest.MonkeyPatch, slurm: Slurm, tmp_path: Path) -> Callable[..., Any]:
     """Runs `ultracluster nodes ...` against an account; waiting takes no time."""
 
     wait = node_wait.wait
+    file = copied(tmp_path)
 
     def invoke(made: Account, *words: str, answers: str | None = None) -> Any:
         monkeypatch.setattr(aws, "Account", lambda **_: made)
@@ -76,7 +99,7 @@ def run(monkeypatch: pytest.MonkeyPatch, slurm: Slurm) -> Callable[..., Any]:
             node_wait, "wait",
             lambda *a, **k: wait(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
         )  # fmt: skip
-        return CliRunner().invoke(command.app, [words[0], str(DEV), *words[1:]], input=answers)
+        return CliRunner().invoke(command.app, [words[0], str(file), *words[1:]], input=answers)
 
     return invoke
 

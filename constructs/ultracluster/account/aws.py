@@ -17,7 +17,7 @@ import os
 import re
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import boto3  # pyright: ignore[reportMissingTypeStubs]
 from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStubs]
@@ -139,6 +139,15 @@ class Account:
         return self._identity
 
 
+def alias(account: Account) -> str:
+    """The account's alias; empty where it has none, or where it may not be asked for."""
+    try:
+        names: list[str] = account.client("iam").list_account_aliases()["AccountAliases"]
+    except (*AWS_ERRORS, AccountError):
+        return ""
+    return names[0] if names else ""
+
+
 _CONFIG: Any = Config(
     retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
     connect_timeout=5,
@@ -192,6 +201,31 @@ def is_denied(error: BaseException) -> bool:
 def is_throttled(error: BaseException) -> bool:
     """Whether AWS took no further request for now."""
     return code(error) in _THROTTLED
+
+
+def certainly_refused(error: BaseException) -> bool:
+    """Whether a request that was sent once changed nothing.
+
+    It never left, or AWS answered with 4xx; a fault of AWS (5xx) or a lost answer leaves that open.
+    """
+    if isinstance(error, _NEVER_SENT):
+        return True
+    if not isinstance(error, known.ClientError):
+        return False
+    response: dict[str, Any] = cast("Any", error).response
+    status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400))
+    return 400 <= status < 500
+
+
+_NEVER_SENT: tuple[type[Exception], ...] = (
+    known.ConnectTimeoutError,
+    known.EndpointConnectionError,
+    known.NoCredentialsError,
+    known.PartialCredentialsError,
+    known.CredentialRetrievalError,
+    known.ParamValidationError,
+    known.ProxyConnectionError,
+)
 
 
 def is_credentials(error: BaseException) -> bool:

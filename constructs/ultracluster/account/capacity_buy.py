@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
-from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStubs]
-
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, is_throttled
+from ultracluster.account.aws import (
+    AWS_ERRORS,
+    Account,
+    AccountError,
+    certainly_refused,
+    code,
+    explain,
+    is_throttled,
+)
 from ultracluster.account.capacity_owned import owned
 from ultracluster.account.capacity_search import Offer
 from ultracluster.plan.moving.target import Bought
 
-_NEVER_SENT: tuple[type[Exception], ...] = (
-    known.ConnectTimeoutError,
-    known.EndpointConnectionError,
-    known.NoCredentialsError,
-    known.PartialCredentialsError,
-    known.CredentialRetrievalError,
-    known.ParamValidationError,
-    known.ProxyConnectionError,
-)
 _LONGEST_NAME = 64
 
 
@@ -130,7 +127,7 @@ def _failed(error: BaseException, offer: Offer, look: str) -> AccountError:
             f"nothing was bought now: {explain(error)}. A plan of that name may be what an earlier request "
             f"bought, whose answer was lost: {look}"
         )
-    if isinstance(error, _NEVER_SENT) or _refused(error):
+    if certainly_refused(error):
         return NotBoughtError(f"nothing was bought: {explain(error)}")
     why = "interrupted" if isinstance(error, KeyboardInterrupt) else explain(error)
     return MaybeBoughtError(
@@ -140,12 +137,3 @@ def _failed(error: BaseException, offer: Offer, look: str) -> AccountError:
 
 
 _TAKEN = ("ResourceInUse", "ResourceInUseException", "ConflictException")
-
-
-def _refused(error: BaseException) -> bool:
-    """Whether AWS answered that it did not do it: a fault of its own (5xx) leaves that open."""
-    if not isinstance(error, known.ClientError):
-        return False
-    response: dict[str, Any] = cast("Any", error).response
-    status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400))
-    return 400 <= status < 500

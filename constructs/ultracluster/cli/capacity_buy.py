@@ -146,7 +146,7 @@ def _bought(
     if ledger.intent:
         refuse(
             f"nothing was bought: {one_line(str(ledger.intent))} ended without an answer, and may have "
-            f"bought it. Find out first: {ledger.intent.settle}"
+            f"been done. Find out first: {ledger.intent.settle}"
         )
     account = open_account(config, profile)
     if not limits.again:

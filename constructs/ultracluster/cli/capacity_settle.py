@@ -31,6 +31,8 @@ def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bo
     intent = ledger.intent
     if intent is None:
         refuse(f"there is no purchase to settle for {loaded.environment.name}: each has its answer")
+    if intent.action != "capacity buy":
+        refuse(f"{one_line(str(intent))} is open, which is settled by: {intent.settle}")
     if (intent.account, intent.region) != (account.identity().account, account.region):
         refuse(f"{one_line(str(intent))} was made in {intent.account}, {intent.region}: use its credentials")
     offer = _offer(intent)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ultracluster.cli import progress, terminal
-from ultracluster.cli.habits import HABITS
+from ultracluster.cli.habits import HABITS, Habit
 from ultracluster.cli.json_output import forget_json, write_error
 from ultracluster.cli.output import discard, seen_output
 from ultracluster.config.plain_text import one_line
@@ -244,6 +244,8 @@ def with_habits(command: Any, words: str) -> Any:
         return command
     command.params += common_params()
     if not hasattr(command, "list_commands"):
+        if words in HABITS and HABITS[words].changes:
+            command.params.append(_option(terminal.account_option, "account"))
         command.invoke = partial(_run, words, command.invoke)
         return command
     for name, one in command.commands.items():
@@ -254,12 +256,18 @@ def with_habits(command: Any, words: str) -> Any:
 @cache
 def common_params() -> tuple[Any, ...]:
     """The options that every command takes, before its words or after them."""
-    alone = typer.Typer(add_completion=False)
-    alone.command()(terminal.common_options)
-    found = [one for one in typer.main.get_command(alone).params if one.name in ("quiet", "no_pager")]
+    found = [_option(terminal.common_options, name) for name in ("quiet", "no_pager")]
     for one in found:
-        one.rich_help_panel = EVERY  # pyright: ignore[reportAttributeAccessIssue]  # Typer's own has it
+        one.rich_help_panel = EVERY
     return tuple(found)
+
+
+@cache
+def _option(function: Callable[..., None], name: str) -> Any:
+    """An option as Typer makes it of a function's argument."""
+    alone = typer.Typer(add_completion=False)
+    alone.command()(function)
+    return next(one for one in typer.main.get_command(alone).params if one.name == name)
 
 
 def _run(words: str, run: Callable[[Any], Any], context: Any) -> Any:
@@ -268,6 +276,8 @@ def _run(words: str, run: Callable[[Any], Any], context: Any) -> Any:
 
     habit = HABITS.get(words)
     given = context.params
+    if habit and habit.changes and not terminal.is_part() and _changes(habit, given):
+        terminal.Wishes.changes = words
     ended: typer.Exit | None = None
     answer: Any = None
     with paged(habit is not None and habit.pages and not given.get("as_json")):
@@ -279,6 +289,11 @@ def _run(words: str, run: Callable[[Any], Any], context: Any) -> Any:
     if ended:
         raise ended
     return answer
+
+
+def _changes(habit: Habit, given: Mapping[str, Any]) -> bool:
+    flags = habit.changes_with
+    return not given.get("dry_run") and (not flags or any(given.get(flag) for flag in flags))
 
 
 def _check_command(group: TyperGroup, context: Any, args: list[str]) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import PART, hand_over, is_terminal, quiet, remark
 from ultracluster.config.plain_text import one_line
 from ultracluster.project.place import Located, ProjectError
+
+if TYPE_CHECKING:
+    from ultracluster.account.aws import Account
 
 NOBODY = "Cannot prompt: stdin is not a terminal."
 MOST_AT_ONCE = 8
@@ -101,32 +104,68 @@ def _deploy_stacks(
 def destroy(environment: EnvironmentName, yes: YesOption = False, profile: ProfileOption = None) -> None:
     """Delete the stacks of an environment. What holds data is retained; `protect: true` refuses.
 
-    The CDK's command asks first; without a terminal, pass --yes.
+    Shows the account and asks first; without a terminal, pass --yes. The environment's ledger records it.
     """
     here = opened(environment)
     if not yes and not is_terminal(sys.stdin):
         refuse(f"{NOBODY} `ultracluster destroy {environment} --yes` deletes without a question.")
     out = here.root / "cdk.out"
-    with _alone(here, "destroy", profile):
+    with _alone(here, "destroy", profile) as account, _recorded(here, account) as begin:
         assembled(here, out)
         cdk = _cdk(here, out, ["--profile", profile] if profile else [])
-        cdk("destroy", "--all", *(["--force"] if yes else []))
+        identity = account.identity()
+        where = f"account {identity.account}, {account.region}"
+        confirm(f"Delete the stacks of {here.environment.name} in {where}? What holds data is kept.", yes)
+        begin()
+        cdk("destroy", "--all", "--force")
 
 
 @contextmanager
-def _alone(here: Located, what: str, profile: str | None) -> Generator[None]:
+def _recorded(here: Located, account: Account) -> Generator[Callable[[], None]]:
+    """Record the intent of a destroy when it begins, and the destroy in the ledger when it has ended."""
+    from ultracluster.project.ledger import Intent, exclusive
+
+    name = here.environment.name
+    settle = f"ultracluster destroy {here.environment.asked_as}"
+    with exclusive(here.file, "destroy") as ledger:
+        if ledger.intent and ledger.intent.action != "destroy":
+            refuse(
+                f"Nothing changed: {one_line(str(ledger.intent))} ended without an answer. Find out what "
+                f"became of it first: {ledger.intent.settle}"
+            )
+        if ledger.intent:  # a destroy can be repeated: CloudFormation knows what is left
+            remark(one_line(f"{ledger.intent} did not end; continuing with the stacks that are left"))
+            ledger.withdraw()
+        identity = account.identity().account
+        intent = Intent(
+            action="destroy", subject=name, settle=settle, account=identity, region=account.region,
+            details={"stacks": here.environment.stack_names},
+        )  # fmt: skip
+        try:
+            yield lambda: ledger.begin(intent)
+        except typer.Exit:  # the CDK's command has said what is left
+            ledger.withdraw()
+            raise
+        try:
+            ledger.complete(name)
+        except OSError as error:
+            refuse(f"{name} is deleted, but {ledger.file} cannot be written: {error.strerror}", code=1)
+
+
+@contextmanager
+def _alone(here: Located, what: str, profile: str | None) -> Generator[Account]:
     """Refuse while another deploy is at work: on this machine, or by the states of the stacks anywhere."""
     from ultracluster.project.deploy_lock import only_one
 
     try:
         with only_one(here.root, f"{what} of {here.environment.name}"):
-            _none_at_work(here, profile)
-            yield
+            yield _none_at_work(here, profile)
     except ProjectError as error:
         refuse(str(error))
 
 
-def _none_at_work(here: Located, profile: str | None) -> None:
+def _none_at_work(here: Located, profile: str | None) -> Account:
+    """The account, in which no stack of the environment is being changed."""
     from ultracluster.account.aws import AccountError
     from ultracluster.account.stacks_at_work import stacks_at_work
     from ultracluster.cli import environments
@@ -139,12 +178,13 @@ def _none_at_work(here: Located, profile: str | None) -> None:
         found = stacks_at_work(account, names)
     except AccountError as error:  # CloudFormation itself refuses a stack that is at work
         typer.echo(one_line(f"not known, whether another deploy is at work: {error}"), err=True)
-        return
+        return account
     if found:
         refuse(
             f"Nothing changed: {'; '.join(map(str, found))}. Another deploy is at work: wait until it ends "
             f"(`ultracluster doctor {here.environment.name}` shows what fails)."
         )
+    return account
 
 
 @contextmanager

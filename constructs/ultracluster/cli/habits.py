@@ -32,6 +32,10 @@ class Habit:
 
     waits: tuple[Waits, ...] = ()
     """What may take more than two seconds, and then shows a line or a bar; empty: nothing does."""
+    changes: bool = False
+    """Whether it changes something in the account; it then has `--account`."""
+    changes_with: tuple[str, ...] = ()
+    """Flags without which it changes nothing."""
     pages: bool = False
     """Whether a long answer is shown page by page."""
     next: tuple[Next, ...] = ()
@@ -49,7 +53,7 @@ HABITS: dict[str, Habit] = {
     "acceptance gates": Habit(pages=True, ends=_READING),
     "acceptance judge": Habit(waits=("files",), pages=True, ends=_ANSWER),
     "acceptance manifest": Habit(ends=_FILE),
-    "capacity buy": Habit(waits=("AWS",), next=(Next(step="preflight {environment}"),)),
+    "capacity buy": Habit(changes=True, waits=("AWS",), next=(Next(step="preflight {environment}"),)),
     "capacity search": Habit(
         waits=("AWS",), pages=True, next=(Next(step="capacity buy {environment}", given=("environment",)),)
     ),
@@ -57,10 +61,11 @@ HABITS: dict[str, Habit] = {
     "connect": Habit(waits=("AWS",), ends="its answer is the command"),
     "cost": Habit(waits=("AWS",), pages=True, next=(Next(step="preflight {environment}"),)),
     "deploy": Habit(
+        changes=True,
         waits=("AWS", "a synth"),
         next=(Next(step="connect {environment}"), Next(step="doctor {environment}", codes=(1, 3))),
     ),
-    "destroy": Habit(waits=("AWS", "a synth"), ends="nothing is left to do"),
+    "destroy": Habit(changes=True, waits=("AWS", "a synth"), ends="nothing is left to do"),
     "diff": Habit(
         waits=("AWS", "a synth"),
         pages=True,
@@ -74,37 +79,45 @@ HABITS: dict[str, Habit] = {
     "image show": Habit(pages=True, ends=_READING),
     "import": Habit(waits=("AWS",), next=(Next(step="validate {to}"),)),
     "init": Habit(next=(Next(step="validate {output}"),)),
-    "job cancel": Habit(waits=("AWS",), next=(Next(step="job list {environment}"),)),
+    "job cancel": Habit(changes=True, waits=("AWS",), next=(Next(step="job list {environment}"),)),
     "job endpoint": Habit(ends=_FILE),
     "job jax": Habit(ends=_FILE),
     "job list": Habit(waits=("AWS",), pages=True, ends=_READING),
     "job logs": Habit(waits=("AWS",), ends=_READING),
     "job pytorch": Habit(ends=_FILE),
     "job serve": Habit(ends=_FILE),
-    "job shell": Habit(waits=("AWS",), ends="the shell was it"),
-    "job submit": Habit(waits=("AWS",), next=(Next(step="job list {environment}", unless=("dry_run",)),)),
+    "job shell": Habit(changes=True, waits=("AWS",), ends="the shell was it"),
+    "job submit": Habit(
+        changes=True, waits=("AWS",), next=(Next(step="job list {environment}", unless=("dry_run",)),)
+    ),
     "move": Habit(waits=("AWS",), pages=True, next=(Next(step="validate {write}"),)),
     "new": Habit(ends="it lists several, and a `cd` is the first"),
-    "nodes add": Habit(waits=("AWS",), next=(_LIST,)),
-    "nodes delete": Habit(waits=("AWS",), next=(_LIST,)),
+    "nodes add": Habit(changes=True, waits=("AWS",), next=(_LIST,)),
+    "nodes delete": Habit(changes=True, waits=("AWS",), next=(_LIST,)),
     "nodes describe": Habit(waits=("AWS",), pages=True, ends=_READING),
     "nodes health-check": Habit(
+        changes=True,
         waits=("AWS",),
         next=(Next(step="nodes list {environment} --status DeepHealthCheckInProgress", unless=("dry_run",)),),
     ),
     "nodes list": Habit(waits=("AWS",), pages=True, ends=_READING),
-    "nodes reboot": Habit(waits=("AWS",), next=(_LIST,)),
-    "nodes replace": Habit(waits=("AWS",), next=(_LIST,)),
-    "nodes restore": Habit(waits=("AWS",), next=(_LIST,)),
+    "nodes reboot": Habit(changes=True, waits=("AWS",), next=(_LIST,)),
+    "nodes replace": Habit(changes=True, waits=("AWS",), next=(_LIST,)),
+    "nodes restore": Habit(changes=True, waits=("AWS",), next=(_LIST,)),
+    "nodes settle": Habit(waits=("AWS",), ends=_ANSWER),
     "nodes why": Habit(ends=_ANSWER),
     "observability apply": Habit(
-        waits=("AWS",), next=(Next(step="observability apply {environment}", codes=(3,)),)
+        changes=True, waits=("AWS",), next=(Next(step="observability apply {environment}", codes=(3,)),)
     ),
     "observability render": Habit(ends=_FILE),
     "permissions": Habit(waits=("AWS",), pages=True, ends=_FILE),
     "plan": Habit(waits=("files",), pages=True, next=(Next(step="preflight {environment}"),)),
     "preflight": Habit(
-        waits=("AWS",), pages=True, next=(Next(step="deploy {environment}", unless=("request_quotas",)),)
+        changes=True,
+        changes_with=("request_quotas", "bootstrap"),
+        waits=("AWS",),
+        pages=True,
+        next=(Next(step="deploy {environment}", unless=("request_quotas",)),),
     ),
     "prices update": Habit(waits=("AWS",), next=(Next(step="cost {environments} --strict"),)),
     "release check": Habit(pages=True, ends=_ANSWER),
@@ -125,10 +138,10 @@ HABITS: dict[str, Habit] = {
     "rules": Habit(pages=True, ends=_READING),
     "schema": Habit(ends=_FILE),
     "software pin": Habit(waits=("AWS",), next=(Next(step="validate {environment}"),)),
-    "software update": Habit(waits=("AWS",), next=(_LIST,)),
+    "software update": Habit(changes=True, waits=("AWS",), next=(_LIST,)),
     "synth": Habit(waits=("a synth",), next=(Next(step="preflight {environment}"),)),
-    "teams apply": Habit(waits=("AWS",), ends=_ANSWER),
-    "users apply": Habit(waits=("AWS",), ends=_ANSWER),
+    "teams apply": Habit(changes=True, waits=("AWS",), ends=_ANSWER),
+    "users apply": Habit(changes=True, waits=("AWS",), ends=_ANSWER),
     "users list": Habit(pages=True, ends=_READING),
     "users token": Habit(waits=("AWS",), ends=_ANSWER),
     "validate": Habit(waits=("files",), next=(Next(step="plan {environments}"),)),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,11 +18,12 @@ from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
-    from ultracluster.account.jobs import Running
+    from ultracluster.account.jobs import Cordoned, Running
     from ultracluster.account.nodes.fleet import Fleet
     from ultracluster.account.nodes.hyperpod_wait import Seen
     from ultracluster.account.nodes.node import Action, Node, Outcome
     from ultracluster.config import Environment
+    from ultracluster.project.ledger import Intent, Ledger
 
 
 def open_fleet(environment: Any, profile: str | None) -> Fleet:
@@ -62,14 +64,41 @@ class Choice:
 def act(
     fleet: Fleet, action: Action, names: Sequence[str], choice: Choice, checks: Sequence[str] = ()
 ) -> None:
-    """Judge, look at jobs, ask the person, ask AWS, wait, report: the same for every action."""
-    from ultracluster.account import jobs
-    from ultracluster.account.nodes.ec2_wait import counts
-    from ultracluster.account.nodes.hyperpod_wait import SETTLE
+    """Judge, look at jobs, ask the person, close the nodes to jobs, ask AWS, wait, report."""
+    if action not in RECORDED or choice.dry_run:
+        _act(_Request(fleet, action, choice, checks), names, None)
+    from ultracluster.project.ledger import exclusive
+    from ultracluster.project.place import ProjectError
 
+    try:
+        with exclusive(fleet.wanted.environment.file, f"nodes {action}") as ledger:
+            if ledger.intent:
+                refuse(
+                    f"Nothing changed: {one_line(str(ledger.intent))} ended without an answer. Find out what "
+                    f"became of it first: {ledger.intent.settle}"
+                )
+            _act(_Request(fleet, action, choice, checks), names, ledger)
+    except ProjectError as error:
+        refuse(str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One action on nodes."""
+
+    fleet: Fleet
+    action: Action
+    choice: Choice
+    checks: Sequence[str]
+
+
+def _act(request: _Request, names: Sequence[str], ledger: Ledger | None) -> NoReturn:
+    from ultracluster.account import jobs
+
+    fleet, action, choice = request.fleet, request.action, request.choice
     found, missing = fleet.find(names)
     outcomes = [fleet.absent(name) for name in missing]
-    judged = fleet.judge(action, found, checks)
+    judged = fleet.judge(action, found, request.checks)
     outcomes += [one for one in judged if one.result != "would"]
     willing = {one.node for one in judged if one.result == "would"}
     nodes = [node for node in found if node.name in willing]
@@ -86,31 +115,123 @@ def act(
     for one in outcomes:
         typer.echo(one_line(f"left out: {one.node} {one.why}"), err=True)
     tell_jobs(running)
-    listed = ", ".join(node.name for node in nodes[:5]) + (f" and {len(nodes) - 5} more" if nodes[5:] else "")
-    _ask(f"{_VERBS[action]} {_many(len(nodes), 'node')} ({listed})", running, choice)
-    if not choice.yes:
-        _look_again(fleet, nodes, running)
-    with working(f"asking AWS to {action.replace('-', ' ')} {_many(len(nodes), 'node')}"):
-        done = fleet.act(action, nodes, checks)
+    _ask(f"{_VERBS[action]} {_many(len(nodes), 'node')} ({_listed(nodes)})", running, choice)
+    with _closed_to_jobs(fleet, action, nodes, running, choice) as closed:
+        done = _ask_aws(request, nodes, ledger)
     outcomes += done
-    accepted = {one.node for one in done if one.result == "accepted"}
-    late = 0
-    if choice.wait and accepted:
-        groups = {node.group for node in nodes if node.name in accepted}
-        leaving = accepted if action != "reboot" else set[str]()
-        settle = SETTLE if action == "reboot" else 0
-        if fleet.cluster:
-            late = wait_for(fleet, groups, leaving, settle, choice.timeout)
-        elif leaving:
-            before = {group: count for group, count in counts(fleet.nodes).items() if group in groups}
-            late = wait_for_instances(fleet, before, leaving, choice.timeout)
-    for line in fleet.after(action, [node for node in nodes if node.name in accepted]) if accepted else []:
-        remark(one_line(line))
+    accepted = [node for node in nodes if node.name in {one.node for one in done if one.result == "accepted"}]
+    late = _await(fleet, action, accepted, choice) if choice.wait and accepted else 0
+    unknown = {one.node for one in done if one.result == "unknown"}
+    _open(request, accepted, closed.without(unknown), waited=choice.wait and late == 0)
+    if unknown:
+        settle = ledger and ledger.intent and ledger.intent.settle
+        typer.echo(
+            f"No answer came for every node. Find out: {settle or 'ultracluster nodes list'}", err=True
+        )
     finish(outcomes, choice.as_json, late, running)
 
 
+def _ask_aws(request: _Request, nodes: Sequence[Node], ledger: Ledger | None) -> list[Outcome]:
+    """Record the intent, make the call, and record what AWS accepted."""
+    action, fleet = request.action, request.fleet
+    if ledger:
+        ledger.begin(_intent(request, nodes))
+    with working(f"asking AWS to {action.replace('-', ' ')} {_many(len(nodes), 'node')}"):
+        done = fleet.act(action, nodes, request.checks)
+    if ledger and not any(one.result == "unknown" for one in done):
+        record(ledger, [one.node for one in done if one.result == "accepted"])
+    return done
+
+
+def record(ledger: Ledger, taken: Sequence[str]) -> None:
+    """Write the nodes that were taken to the ledger, and close its intent."""
+    if not taken:
+        ledger.withdraw()
+        return
+    try:
+        ledger.complete(", ".join(taken))
+    except OSError as error:
+        typer.echo(f"the ledger {ledger.file} cannot be written: {error.strerror}", err=True)
+
+
+def _intent(request: _Request, nodes: Sequence[Node]) -> Intent:
+    from ultracluster.project.ledger import Intent
+
+    account, environment = request.fleet.account, request.fleet.wanted.environment
+    return Intent(
+        action=f"nodes {request.action}",
+        subject=", ".join(node.name for node in nodes),
+        settle=f"ultracluster nodes settle {environment.asked_as}",
+        account=account.identity().account,
+        region=account.region,
+        details={"nodes": [node.name for node in nodes]},
+    )
+
+
+def _await(fleet: Fleet, action: Action, accepted: Sequence[Node], choice: Choice) -> int:
+    """Wait until the cluster has its nodes again: 0, 3 or 130."""
+    from ultracluster.account.nodes.ec2_wait import counts
+    from ultracluster.account.nodes.hyperpod_wait import SETTLE
+
+    groups = {node.group for node in accepted}
+    leaving = {node.name for node in accepted} if action != "reboot" else set[str]()
+    if fleet.cluster:
+        return wait_for(fleet, groups, leaving, SETTLE if action == "reboot" else 0, choice.timeout)
+    if not leaving:
+        return 0
+    before = {group: count for group, count in counts(fleet.nodes).items() if group in groups}
+    return wait_for_instances(fleet, before, leaving, choice.timeout)
+
+
+@contextmanager
+def _closed_to_jobs(
+    fleet: Fleet, action: Action, nodes: Sequence[Node], running: Running, choice: Choice
+) -> Generator[Cordoned]:
+    """Close nodes to new jobs and look again; open them where nothing is asked of AWS after all."""
+    from ultracluster.account import jobs
+
+    with working("closing the nodes to new jobs"):
+        closed = jobs.close_to_jobs(fleet, nodes, action)
+    try:
+        if closed.unknown and not running.unknown and not choice.despite_jobs:
+            refuse(
+                one_line(
+                    f"Nothing changed: the nodes cannot be closed to new jobs: {closed.unknown}. Drain them "
+                    "first, or pass --despite-jobs."
+                )
+            )
+        if not choice.despite_jobs:
+            _look_again(fleet, nodes, running)
+        yield closed
+    except BaseException:
+        if why := jobs.open_to_jobs(fleet, closed):
+            typer.echo(one_line(f"still closed to new jobs: {_names(closed)}: {why}"), err=True)
+        raise
+
+
+def _open(request: _Request, accepted: Sequence[Node], closed: Cordoned, *, waited: bool) -> None:
+    """Open nodes that run again or were not taken; name the commands for those that are still under way."""
+    from ultracluster.account import jobs
+
+    if accepted and not waited:
+        for line in request.fleet.after(request.action, accepted):
+            remark(one_line(line))
+    if request.action == "delete" or not (waited or request.action == "health-check"):
+        closed = closed.without({node.name for node in accepted})
+    if why := jobs.open_to_jobs(request.fleet, closed):
+        typer.echo(one_line(f"still closed to new jobs: {_names(closed)}: {why}"), err=True)
+
+
+def _names(closed: Cordoned) -> str:
+    return ", ".join(closed.names.values())
+
+
+def _listed(nodes: Sequence[Node]) -> str:
+    return ", ".join(node.name for node in nodes[:5]) + (f" and {len(nodes) - 5} more" if nodes[5:] else "")
+
+
 def _look_again(fleet: Fleet, nodes: Sequence[Node], agreed: Running) -> None:
-    """Refuse where a job has started since the question: a person may have thought for an hour."""
+    """Refuse where a job has started before the nodes were closed: a person may have thought for an hour."""
     from ultracluster.account import jobs
 
     with working("asking again which jobs run there"):
@@ -118,12 +239,17 @@ def _look_again(fleet: Fleet, nodes: Sequence[Node], agreed: Running) -> None:
     started = [job for job in now.jobs if job.id not in {one.id for one in agreed.jobs}]
     if started:
         named = "; ".join(map(str, started[:5]))
-        refuse(one_line(f"Nothing changed: started since the question: {named}. Drain the nodes first."))
+        refuse(
+            one_line(f"Nothing changed: started meanwhile: {named}. Wait until they end, or drain the nodes.")
+        )
     if now.unknown and not agreed.unknown:
         refuse(one_line(f"Nothing changed: whether jobs run there is no longer known: {now.unknown}"))
 
 
+RECORDED = ("replace", "delete")
+"""Actions that cannot be undone: with an intent before and a ledger after the call."""
 INTERRUPTED = 130
+UNKNOWN = 3
 AT_MOST = 10
 """Nodes that one call takes without being told of more."""
 SHARE = 0.1
@@ -242,8 +368,12 @@ def finish(
         late: how a wait has ended: 0, 3 or 130.
     """
     report(outcomes, as_json, running)
-    bad = any(one.bad for one in outcomes)
-    raise typer.Exit(late if late == INTERRUPTED or not bad else 1)
+    results = {one.result for one in outcomes}
+    if late != INTERRUPTED and "unknown" in results:
+        late = UNKNOWN
+    elif late != INTERRUPTED and any(one.bad for one in outcomes):
+        late = 1
+    raise typer.Exit(late)
 
 
 def report(outcomes: Sequence[Outcome], as_json: bool, running: Running | None = None) -> None:

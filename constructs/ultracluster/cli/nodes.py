@@ -212,6 +212,18 @@ def delete(
     act(open_fleet(environment, profile), "delete", nodes, choice)
 
 
+@app.command()
+def settle(environment: EnvironmentArgument, profile: ProfileOption = None) -> None:
+    """Find out what became of a `replace` or `delete` whose answer never came. Changes no node.
+
+    Exit code 0 = every node was taken, 1 = some or none were, 2 = there is nothing to settle, 3 = not known
+    yet.
+    """
+    from ultracluster.cli.node_settle import settled
+
+    settled(load_environment(environment), profile)
+
+
 @app.command("health-check")
 def health_check(
     environment: EnvironmentArgument,

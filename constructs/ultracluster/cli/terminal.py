@@ -15,6 +15,7 @@ import typer
 
 PIPED = 100
 """Columns where there is no terminal to ask, and COLUMNS is not set."""
+ACCOUNT_DIGITS = 12
 PART = "ULTRACLUSTER_PART"
 """Variable of a command that another one has started: it waits for no reader, and names no next step."""
 
@@ -24,16 +25,24 @@ class Wishes:
 
     quiet = False
     paged = True
+    account = ""
+    """Account that a command may change, of `--account` or of a person's answer."""
+    changes = ""
+    """The command at work, if it changes something in the account."""
+
+    @classmethod
+    def reset(cls) -> None:
+        cls.quiet, cls.paged, cls.account, cls.changes = False, True, "", ""
 
 
 @contextmanager
 def asked() -> Generator[None]:
     """For one command: what the options of another said is forgotten."""
-    Wishes.quiet, Wishes.paged = False, True
+    Wishes.reset()
     try:
         yield
     finally:
-        Wishes.quiet, Wishes.paged = False, True
+        Wishes.reset()
 
 
 def _quiet(wanted: bool) -> None:
@@ -42,6 +51,14 @@ def _quiet(wanted: bool) -> None:
 
 def _unpaged(wanted: bool) -> None:
     Wishes.paged = Wishes.paged and not wanted
+
+
+def _in_account(wanted: str | None) -> None:
+    if wanted is None:
+        return
+    if not (len(wanted) == ACCOUNT_DIGITS and wanted.isascii() and wanted.isdigit()):
+        raise typer.BadParameter(f"an account has {ACCOUNT_DIGITS} digits")
+    Wishes.account = wanted
 
 
 QuietOption = Annotated[
@@ -65,10 +82,26 @@ NoPagerOption = Annotated[
         expose_value=False,
     ),
 ]
+AccountOption = Annotated[
+    str | None,
+    typer.Option(
+        "--account",
+        metavar="ID",
+        help="The account to change; required without a terminal where the file names none.",
+        callback=_in_account,
+        is_eager=True,
+        expose_value=False,
+        show_default=False,
+    ),
+]
 
 
 def common_options(quiet: QuietOption = False, no_pager: NoPagerOption = False) -> None:
     """The options that stand before or after every command."""
+
+
+def account_option(account: AccountOption = None) -> None:
+    """The option of every command that changes something in an account."""
 
 
 def quiet() -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import slurm_nodes
 from processes import until
 
 from ultracluster.account.aws import AccountError
-from ultracluster.account.jobs import slurm
+from ultracluster.account.jobs import cordon, slurm
 from ultracluster.account.jobs.job import Job
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer, command, unpack
@@ -60,6 +62,35 @@ def test_jobs_of_a_real_cluster_are_found_by_address_and_by_name(cluster: dict[s
     assert slurm.jobs_on_slurm([NEVER], HERE, shell).jobs == ()
 
 
+def test_nodes_of_a_real_cluster_are_closed_to_jobs_and_opened(cluster: dict[str, str]) -> None:
+    """One that is down stays so, and one that somebody else drained meanwhile is not resumed."""
+
+    def state() -> str:
+        words = ["sinfo", "--noheader", "--nodes=gpu-st-p5-1", "--format=%T %E"]
+        done = subprocess.run(words, env=cluster, capture_output=True, text=True, check=True)
+        return done.stdout.strip().replace("*", "")  # for seconds after a change
+
+    traits = SimpleNamespace(kubernetes=False)
+    wanted = SimpleNamespace(traits=traits, settings=SimpleNamespace(kind="pcs"))
+    fleet: Any = SimpleNamespace(wanted=wanted, entrance=lambda: HERE)
+    shell = Local(cluster)
+    until(lambda: state().startswith("idle"))
+
+    closed = cordon.cordon_nodes(fleet, [HERE, NEVER], shell, "replace")
+    assert closed == cordon.Cordoned({"i-1": "gpu-st-p5-1"})
+    assert state() == "drained operator:ultracluster-nodes-replace"
+    assert cordon.cordon_nodes(fleet, [HERE], shell, "replace").names == {}, "it was closed before"
+    assert cordon.uncordon_nodes(fleet, closed, shell) == "" and state().startswith("idle")
+
+    cordon.cordon_nodes(fleet, [HERE], shell, "replace")
+    subprocess.run(
+        ["scontrol", "update", "nodename=gpu-st-p5-1", "state=drain", "reason=ultracluster:xid:79"],
+        env=cluster, check=True,
+    )  # fmt: skip
+    assert cordon.uncordon_nodes(fleet, closed, shell) == "" and state() == "drained ultracluster:xid:79"
+    subprocess.run(["scontrol", "update", "nodename=gpu-st-p5-1", "state=resume"], env=cluster, check=True)
+
+
 def test_a_slurm_that_does_not_answer_is_not_one_without_jobs(
     cluster: dict[str, str], tmp_path: Path
 ) -> None:
@@ -70,6 +101,13 @@ def test_a_slurm_that_does_not_answer_is_not_one_without_jobs(
     found = slurm.jobs_on_slurm([HERE], HERE, gone)
 
     assert found.jobs == () and "Slurm did not answer on i-1" in found.unknown
+    wanted = SimpleNamespace(
+        traits=SimpleNamespace(kubernetes=False), settings=SimpleNamespace(kind="hyperpod-slurm")
+    )
+    fleet: Any = SimpleNamespace(wanted=wanted, entrance=lambda: HERE)
+    (tmp_path / "scontrol").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    assert "Slurm did not answer on i-1" in cordon.cordon_nodes(fleet, [HERE], gone, "replace").unknown
 
 
 def test_a_job_over_nodes_is_one_job() -> None:

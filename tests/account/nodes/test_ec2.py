@@ -42,6 +42,6 @@ def test_a_refused_instance_is_a_row() -> None:
     def refuse(asked: dict[str, Any]) -> dict[str, Any]:
         raise refusal("UnauthorizedOperation", "You are not authorized to perform this operation.")
 
-    answer(made.client("ec2"), "TerminateInstances", refuse)
+    answer(made.client("ec2", once=True), "TerminateInstances", refuse)
     outcome = ec2_nodes.act(made, "replace", [Node(node_id(16), "gpu", "running")])[0]
     assert outcome.result == "failed" and "access denied: TerminateInstances" in outcome.why

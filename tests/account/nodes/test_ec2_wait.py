@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hyperpod_service import account, answer
-from nodes_support import DEV, Slurm, node_id
+from nodes_support import DEV, Slurm, copied, node_id
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
@@ -56,7 +57,7 @@ class Instances:
         self.comes, self.looks, self.ended = comes, 0, False
         ec2 = made.client("ec2")
         answer(ec2, "DescribeInstances", self._describe)
-        answer(ec2, "TerminateInstances", self._terminate)
+        answer(made.client("ec2", once=True), "TerminateInstances", self._terminate)
         stack = {
             "StackName": "parallelcluster-p5", "StackStatus": "CREATE_COMPLETE",
             "CreationTime": "2026-11-20T08:00:00Z",
@@ -93,7 +94,7 @@ class Instances:
 
 @pytest.mark.parametrize("comes", [True, False])
 def test_the_command_waits_for_the_new_instance(
-    monkeypatch: pytest.MonkeyPatch, slurm: Slurm, comes: bool
+    monkeypatch: pytest.MonkeyPatch, slurm: Slurm, comes: bool, tmp_path: Path
 ) -> None:
     made = account(load(PARALLELCLUSTER).environment.region)
     service = Instances(made, comes=comes)
@@ -104,7 +105,7 @@ def test_the_command_waits_for_the_new_instance(
         ec2_wait, "wait",
         lambda *a, **k: wait(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
     )  # fmt: skip
-    words = ["replace", str(PARALLELCLUSTER), node_id(16), "--timeout", "10", "--json"]
+    words = ["replace", str(copied(tmp_path, PARALLELCLUSTER.stem)), node_id(16), "--timeout", "10", "--json"]
     result = CliRunner().invoke(command.app, [*words, "--yes"])
     assert result.exit_code == (0 if comes else 3), result.output
     assert json.loads(result.stdout)["outcomes"][0]["result"] == "accepted"

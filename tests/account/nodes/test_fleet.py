@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from hyperpod_service import account, answer, node
 from moto import mock_aws
-from nodes_support import DEV, Slurm, node_id, other
+from nodes_support import DEV, Slurm, copied, node_id, other
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
@@ -108,16 +109,16 @@ def test_nodes_of_karpenter_are_listed_beside_those_of_groups(monkeypatch: pytes
 
 @mock_aws
 def test_the_command_replaces_instances_and_says_what_to_run_first(
-    monkeypatch: pytest.MonkeyPatch, slurm: Slurm
+    monkeypatch: pytest.MonkeyPatch, slurm: Slurm, tmp_path: Path
 ) -> None:
     names = {"parallelcluster:cluster-name": "parallelcluster-p5", "parallelcluster:node-type": "Compute"}
     node = _instances({**names, "parallelcluster:queue-name": "gpu"}, 1)[0]
     head = _instances({**names, "parallelcluster:node-type": "HeadNode"}, 1)[0]
-    file = DEV.with_name("parallelcluster-p5.yaml")
+    file = copied(tmp_path, "parallelcluster-p5")
     made = account(load(file).environment.region)
     monkeypatch.setattr(aws, "Account", lambda **_: made)
     ec2 = made.client("ec2", "us-west-2")  # where the instances of this test are
-    made._clients["ec2", made.region] = ec2
+    made._clients["ec2", made.region] = made._clients["ec2, once", made.region] = ec2
     result = CliRunner().invoke(command.app, ["replace", str(file), node, head, "--yes", "--json"])
     assert result.exit_code == 1, result.output
     assert {one["node"]: one["result"] for one in json.loads(result.stdout)["outcomes"]} == {

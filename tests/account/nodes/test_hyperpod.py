@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore import exceptions as known
 from hyperpod_service import HyperPod, account, node, refusal
-from nodes_support import DEV, node_id
+from nodes_support import DEV, Slurm, node_id
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
@@ -116,7 +116,7 @@ def test_describe_by_any_name(run: Callable[..., Any]) -> None:
     assert nobody.exit_code == 2 and "no such node in dev" in nobody.output
 
 
-def test_replace_reports_each_node_and_waits(run: Callable[..., Any]) -> None:
+def test_replace_reports_each_node_and_waits(run: Callable[..., Any], slurm: Slurm) -> None:
     made = account()
     service = HyperPod(made)
     service.failing = {node_id(18): "shutting down"}
@@ -141,7 +141,7 @@ def test_replace_reports_each_node_and_waits(run: Callable[..., Any]) -> None:
         (node_id(18), "failed"),
     ]
     assert 'scontrol update nodename=ip-10-1-0-16 state=drain reason="replace"' in result.stderr
-    assert "scontrol update nodename=ip-10-1-0-17 state=resume" in result.stderr
+    assert not slurm.closed and sorted(slurm.opened) == ["10.1.0.16", "10.1.0.17", "10.1.0.18"]
     assert "ip-10-1-0-18 state=resume" not in result.stderr, "it was not replaced"
     assert not service.later, "it did not wait until the new nodes ran"
 

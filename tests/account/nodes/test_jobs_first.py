@@ -68,8 +68,13 @@ def test_a_job_that_starts_during_the_question_is_not_ended(
     monkeypatch.setattr("typer.confirm", answer)
     ended = run(made, "replace", node_id(16), "--no-wait")
     assert ended.exit_code == 2 and not service.asked
-    says = "started since the question: job 43" if change == "a job starts" else "no longer known: slurmctld"
-    assert f"Nothing changed: {says}" in ended.output.replace("whether jobs run there is ", "")
+    says = (
+        "started meanwhile: job 43"
+        if change == "a job starts"
+        else "the nodes cannot be closed to new jobs: slurmctld"
+    )
+    assert f"Nothing changed: {says}" in ended.output
+    assert not slurm.closed
 
 
 def test_despite_jobs_goes_over_them(run: Callable[..., Any], slurm: Slurm) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ultracluster.account.jobs.cordon import Cordoned, cordon_nodes, uncordon_nodes
 from ultracluster.account.jobs.job import Job, Running
 from ultracluster.account.jobs.kubernetes import jobs_on_kubernetes
 from ultracluster.account.jobs.slurm import jobs_on_slurm
@@ -21,7 +22,7 @@ from ultracluster.account.wait.shell import RunCommand, Shell
 if TYPE_CHECKING:
     from ultracluster.account.nodes.fleet import Fleet
 
-__all__ = ["Job", "Running", "jobs_on", "shell_of"]
+__all__ = ["Cordoned", "Job", "Running", "close_to_jobs", "jobs_on", "open_to_jobs", "shell_of"]
 
 
 def jobs_on(fleet: Fleet, nodes: Sequence[Node]) -> Running:
@@ -32,6 +33,16 @@ def jobs_on(fleet: Fleet, nodes: Sequence[Node]) -> Running:
     if fleet.wanted.traits.kubernetes:
         return jobs_on_kubernetes(there, lambda: KubernetesApi(fleet.account, fleet.wanted.cluster_name))
     return jobs_on_slurm(there, fleet.entrance(), shell_of(fleet))
+
+
+def close_to_jobs(fleet: Fleet, nodes: Sequence[Node], action: str) -> Cordoned:
+    """Close nodes to new jobs before they are taken; jobs that run there go on."""
+    return cordon_nodes(fleet, nodes, shell_of(fleet), action)
+
+
+def open_to_jobs(fleet: Fleet, cordoned: Cordoned) -> str:
+    """Open the nodes again that `close_to_jobs` closed; why one stays closed, or nothing."""
+    return uncordon_nodes(fleet, cordoned, shell_of(fleet))
 
 
 def shell_of(fleet: Fleet) -> Shell:

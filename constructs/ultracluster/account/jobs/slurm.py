@@ -12,19 +12,24 @@ from ultracluster.account.wait.shell import Shell
 
 STATES = "RUNNING,SUSPENDED,CONFIGURING,COMPLETING,STOPPED,SIGNALING"
 """States of a job that holds nodes (squeue manual, "JOB STATE CODES")."""
-_ASK = r"""
+_NAMES = r"""
 set -o pipefail
 asked={asked}
 nodes=$(timeout 30 sinfo --Node --noheader --format='%N %o' | sort -u) || exit 1
+slurm_nodes=()
 while read -r name address; do
   for one in $asked; do
-    [[ $one == "$name" || $one == "$address" ]] || continue
-    jobs=$(timeout 30 squeue --noheader --states={states} --nodelist="$name" --format='%i|%u|%j') || exit 1
-    echo "node|$name|$address"
-    [[ -z $jobs ]] || sed "s/^/job|$name|/" <<<"$jobs"
-    break
+    [[ $one != "$name" && $one != "$address" ]] || { slurm_nodes+=("$name|$address") && break; }
   done
 done <<<"$nodes"
+"""
+_ASK = r"""
+for node in "${slurm_nodes[@]}"; do
+  name=${node%|*}
+  jobs=$(timeout 30 squeue --noheader --states={states} --nodelist="$name" --format='%i|%u|%j') || exit 1
+  echo "node|$node"
+  [[ -z $jobs ]] || sed "s/^/job|$name|/" <<<"$jobs"
+done
 """
 """Prints nothing of other nodes: Run Command keeps 24,000 characters of an answer."""
 
@@ -53,11 +58,18 @@ def jobs_on_slurm(nodes: Sequence[Node], entrance: Node | None, shell: Shell) ->
 
 
 def script(nodes: Sequence[Node]) -> str:
-    """A bash script that lists the jobs of nodes, which Slurm knows by host name or by address."""
+    """A bash script that lists the jobs of nodes."""
+    return names(nodes) + _ASK.replace("{states}", STATES)
+
+
+def names(nodes: Sequence[Node]) -> str:
+    """The start of a bash script: the array `slurm_nodes` has `name|address` of each node.
+
+    Slurm may know nodes by host name or by names of its own; then `sinfo` has the address behind each.
+    """
     hosts = [node.dns.split(".")[0] for node in nodes]
-    # a name of Slurm may be one of its own: `sinfo` tells the address behind it
-    names = [part for host in hosts for part in (host, host.removeprefix("ip-").replace("-", "."))]
-    return _ASK.replace("{asked}", shlex.quote(" ".join(names))).replace("{states}", STATES)
+    asked = [part for host in hosts for part in (host, host.removeprefix("ip-").replace("-", "."))]
+    return _NAMES.replace("{asked}", shlex.quote(" ".join(asked)))
 
 
 def read(text: str, nodes: Sequence[Node]) -> Running:

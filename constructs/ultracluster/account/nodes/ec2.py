@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.nodes.node import Action, Node, Outcome, chunks, nearest
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, certainly_refused, explain
+from ultracluster.account.nodes.node import Action, Node, Outcome, Result, chunks, nearest
 from ultracluster.account.services import Marks, service_of
 from ultracluster.model import Cluster
 
@@ -91,7 +91,7 @@ def judge(action: Action, cluster: Cluster, nodes: Sequence[Node]) -> list[Outco
 
 def act(account: Account, action: Action, nodes: Sequence[Node]) -> list[Outcome]:
     """Reboot or terminate instances that `judge` lets through; one outcome for each."""
-    ec2 = account.client("ec2")
+    ec2 = account.client("ec2", once=True)
     outcomes: list[Outcome] = []
     for chunk in chunks(nodes, LIMIT):
         ids = [node.id for node in chunk]
@@ -101,7 +101,8 @@ def act(account: Account, action: Action, nodes: Sequence[Node]) -> list[Outcome
             else:
                 ec2.terminate_instances(InstanceIds=ids)
         except AWS_ERRORS as error:
-            outcomes += [Outcome(node.id, "failed", explain(error), node.group) for node in chunk]
+            result: Result = "failed" if certainly_refused(error) else "unknown"
+            outcomes += [Outcome(node.id, result, explain(error), node.group) for node in chunk]
         else:
             why = "" if action == "reboot" else "ends now; its service launches another: see `nodes list`"
             outcomes += [Outcome(node.id, "accepted", why, node.group) for node in chunk]

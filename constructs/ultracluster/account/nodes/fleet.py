@@ -92,7 +92,7 @@ class Fleet:
         """What to know, and what to run on the cluster, before the nodes are taken."""
         if self.cluster and action == "health-check":
             return hyperpod_checks.caution(self.nodes)
-        lines = ["Empty the nodes first, on the cluster:"]
+        lines = ["To let running jobs end first, drain the nodes on the cluster and wait:"]
         for node in nodes:
             command = (
                 hyperpod_nodes.drain_command(node, action, eks=self.cluster.eks)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, code, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, certainly_refused, code, explain
 from ultracluster.account.nodes.hyperpod import LiveCluster, judge_add, slurm_request
-from ultracluster.account.nodes.node import Action, Node, Outcome, chunks
+from ultracluster.account.nodes.node import Action, Node, Outcome, Result, chunks
 
 DELETE_LIMIT = 99
 """Nodes of one BatchDeleteClusterNodes. The SDK's model allows 3000 instance ids, older pages of the API
@@ -29,7 +29,7 @@ def act(account: Account, action: Action, cluster: LiveCluster, nodes: Sequence[
 
     A chunk that AWS refuses as a whole fails its own nodes only.
     """
-    sagemaker = account.client("sagemaker")
+    sagemaker = account.client("sagemaker", once=True)
     results: dict[str, Outcome] = {}
     by_id = [node.id for node in nodes if node.id]
     by_logical_id = [node.logical_id for node in nodes if not node.id]
@@ -45,7 +45,8 @@ def act(account: Account, action: Action, cluster: LiveCluster, nodes: Sequence[
                     answer = sagemaker.batch_delete_cluster_nodes(**request)
             except AWS_ERRORS as error:
                 why = _chunk_refused(action, cluster, error)
-                results |= {name: Outcome(name, "failed", why) for name in chunk}
+                result: Result = "failed" if certainly_refused(error) else "unknown"
+                results |= {name: Outcome(name, result, why) for name in chunk}
                 continue
             results |= {one.node: one for one in _read_batch(answer, chunk, action, cluster)}
     groups = {node.name: node.group for node in nodes}
@@ -130,7 +131,7 @@ def _read_batch(answer: Any, chunk: list[str], action: Action, cluster: LiveClus
         elif name in good:
             outcomes.append(Outcome(name, "accepted"))
         else:
-            outcomes.append(Outcome(name, "failed", "AWS did not say what became of it; list the nodes"))
+            outcomes.append(Outcome(name, "unknown", "AWS did not say what became of it"))
     return outcomes
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 T = TypeVar("T")
 
 Action = Literal["reboot", "replace", "delete", "health-check"]
-Result = Literal["accepted", "already", "would", "refused", "failed"]
+Result = Literal["accepted", "already", "would", "refused", "failed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class Outcome:
     node: str
     result: Result
     """`accepted` by AWS, `already` so (nothing to do), `would` be asked (dry run), `refused` before AWS was
-    asked, `failed` in AWS."""
+    asked, `failed` in AWS, `unknown`: no answer came, and it may have been accepted."""
     why: str = ""
     group: str = ""
 
     @property
     def bad(self) -> bool:
-        return self.result in ("refused", "failed")
+        return self.result in ("refused", "failed", "unknown")
 
 
 def chunks(items: Sequence[T], limit: int) -> Iterator[list[T]]:

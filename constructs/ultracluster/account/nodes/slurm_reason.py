@@ -50,6 +50,11 @@ _OTHERS = (
         "see whether its instance runs: `ultracluster nodes list`",
     ),
     (
+        r"^operator:ultracluster-nodes-",
+        "`ultracluster nodes` closed it to new jobs before an operator's request",
+        "it is opened after the request; if that was cut off: `scontrol update nodename=<node> state=resume`",
+    ),
+    (
         r"Scheduler health check failed|Static node maintenance",
         "ParallelCluster's daemon replaces it",
         "another instance takes its place within minutes",

@@ -80,7 +80,7 @@ class OutcomeRow(TypedDict):
 
     node: str
     """Id of the node; the group, where the request is for one."""
-    result: Literal["accepted", "already", "would", "refused", "failed"]
+    result: Literal["accepted", "already", "would", "refused", "failed", "unknown"]
     """`would`: a dry run; `refused`: before AWS was asked; `failed`: in AWS."""
     why: str
     group: str
