@@ -31,6 +31,7 @@ from ultracluster.cli.habits import HABITS
 from ultracluster.cli.main import app
 from ultracluster.cli.progress import LINE, LateBar, bars, working
 from ultracluster.config.loader import Loaded
+from ultracluster.project.ledger import Intent, exclusive
 
 DRAWN = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h", re.DOTALL)
 """From the moment at which rich hides the cursor to that at which it shows it again."""
@@ -62,6 +63,7 @@ WORDS: dict[str, list[str]] = {
     "nodes reboot": ["{dev}", NODE, *YES],
     "nodes replace": ["{dev}", NODE, *YES],
     "nodes restore": ["{dev}", "gpu", "--yes", "--no-wait"],
+    "nodes settle": ["{trainium}"],
     "observability apply": ["{prod}", "--yes"],
     "permissions": ["{dev}", "--deployed"],
     "preflight": ["{dev}"],
@@ -105,6 +107,11 @@ def project(folder: Path) -> Path:
             (folder / "environments" / file.name).write_bytes(file.read_bytes())
     pcs = folder / "environments" / "pcs-p6-b200.yaml"
     pcs.write_text(pcs.read_text().replace("  kind: pcs\n", "  kind: pcs\n  rest: true\n") + USER)
+    lost = Intent(
+        action="nodes replace", subject="i-1", settle="", account="", region="", details={"nodes": ["i-1"]}
+    )
+    with exclusive(folder / "environments" / "trainium.yaml", "nodes replace") as ledger:
+        ledger.begin(lost)
     for name in ("app.py", "cdk.json"):
         (folder / name).write_bytes((ROOT / name).read_bytes())
     return folder

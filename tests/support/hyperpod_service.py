@@ -18,12 +18,12 @@ ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
 BORN = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 
 
-def account(region: str = "us-west-2") -> Account:
+def account(region: str = "us-west-2", number: str = "111122223333") -> Account:
     """An account that is known already; its clients have keys that open nothing."""
     made = Account(region)
     made._session._session.set_credentials("AKIAIOSFODNN7EXAMPLE", "example")
     made._session._session.register_component("data_loader", _MODELS)
-    made._identity = Identity("111122223333", "arn:aws:iam::111122223333:user/operator")
+    made._identity = Identity(number, f"arn:aws:iam::{number}:user/operator")
     return made
 
 

@@ -118,7 +118,7 @@ def shop(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
         raise refusal("ResourceNotFound", "no such plan", "DescribeTrainingPlan")
 
     with asked(patch):
-        made = known_account("us-east-2")
+        made = known_account("us-east-2", "123456789012")
         answer(made.client("sagemaker"), "SearchTrainingPlanOfferings", search)
         answer(made.client("sagemaker"), "DescribeTrainingPlan", nothing)
         answer(made.client("sagemaker"), "ListTrainingPlans", lambda _: {"TrainingPlanSummaries": []})
@@ -161,7 +161,7 @@ def deployed(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     passed = Smoke("train", "pass", "right results, over EFA", nodes=("ip-10-0-0-21", "ip-10-0-0-22"))
     wait, ticks = waiting.wait, iter(range(0, 10_000_000, 60))
     with asked(patch):
-        made = known_account("us-east-2")
+        made = known_account("us-east-2", "123456789012")
         patch.setattr(aws, "Account", lambda **_: made)
         patch.setattr(waiting, "source_of", lambda *_: source)
         patch.setattr(smoke_slurm, "run_on_slurm", lambda *_, **__: passed)
