@@ -14,9 +14,16 @@ from hyperpod_service import account, answer, refusal
 class Bucket:
     """S3 as it answers: an object with its ETag, and conditional writes."""
 
-    def __init__(self, name: str = "dev", *, deployed: bool = True, region: str = "us-west-2") -> None:
+    def __init__(
+        self,
+        name: str = "dev",
+        *,
+        deployed: bool = True,
+        region: str = "us-west-2",
+        number: str = "111122223333",
+    ) -> None:
         self.name = f"{name}-buckets-scripts-1"
-        self.account = account(region)
+        self.account = account(region, number)
         self.objects: dict[str, bytes] = {}
         self.writes: list[dict[str, Any]] = []
         self.refused: Exception | None = None

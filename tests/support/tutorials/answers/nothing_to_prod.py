@@ -184,6 +184,6 @@ def measured(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
 def people(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """The bucket of the scripts, in which nothing of teams and users is written yet."""
     with asked(patch):
-        bucket = Bucket(NAME, region="us-east-2")
+        bucket = Bucket(NAME, region="us-east-2", number="123456789012")
         patch.setattr(aws, "Account", lambda **_: bucket.account)
         yield
