@@ -226,6 +226,16 @@ CASES = [
         "2 teams have the user 2001", "2002", {"teams.product.uid": 2002},
     ),
     case(
+        "TEA032", {"teams": {"research": {}, "product": {"uid": 2005}}}, "teams.research",
+        "every team's files on storage.lustre and storage.openzfs", "uid: 2006", {"teams.research.uid": 2006},
+    ),
+    case(
+        "TEA033", {"teams": {"research": {"users": ["alice"]}, "product": {"users": ["bob"]}}}, "teams",
+        "all people share one Unix user", "users: {alice:",
+        {"users": {"alice": {"uid": 2001, "team": "research"}, "bob": {"uid": 2002, "team": "product"}}},
+        "prod",
+    ),
+    case(
         "TEA008", team(uid=2001, users=["alice"]), "teams.research.uid", "Unix user that submits",
         "remove uid", team(users=["alice"]), "prod",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ultracluster.config.remedy import write
+from ultracluster.config.remedy import inside, write
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs, Lustre, NewOpenZfs, OpenZfs
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
@@ -72,6 +72,39 @@ def one_user_for_two_teams(cluster: Cluster) -> Iterator[Breach]:
                 write(_free(cluster)),
             )
         first.add(team.uid)
+
+
+@TEA.rule(
+    32,
+    "warning",
+    "A team that shares file systems with others should have a `uid`",
+    source="Kubernetes documentation, Pod Security Standards (restricted: any user but root)",
+    date="2026-11-27",
+    kinds=KUBERNETES,
+)
+def any_user_of_shared_files(cluster: Cluster) -> Iterator[Breach]:
+    teams = cluster.environment.teams
+    shared = list(_shared(cluster))
+    if len(teams) < 2 or not shared:
+        return
+    without = [name for name, team in teams.items() if team.uid is None]
+    for place, name in enumerate(without):
+        yield Breach(
+            ("teams", name),
+            "pods of the team choose their user, and so may read and overwrite every team's files on "
+            f"{' and '.join(f'storage.{system}' for system in shared)}.",
+            inside(uid=_free(cluster) + place),
+        )
+
+
+def _shared(cluster: Cluster) -> Iterator[str]:
+    """File systems that pods of every team can mount, by their place below `storage`."""
+    storage = cluster.environment.storage
+    if storage.lustre:
+        yield "lustre"
+    yield from (f"further_lustre.{name}" for name in storage.further_lustre)
+    if storage.openzfs:
+        yield "openzfs"
 
 
 def _squashed(system: Lustre | OpenZfs) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog.node_accounts import taken_names
 from ultracluster.catalog.slurm import words
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
-from ultracluster.config.remedy import anywhere, ask, drop
+from ultracluster.config.remedy import Remedy, anywhere, ask, drop, relative
+from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.people import team_users
 from ultracluster.rules.engine import Breach
@@ -90,6 +91,34 @@ def no_users(cluster: Cluster) -> Iterator[Breach]:
                 "the account has no users: no one can submit a job for it.",
                 ask("fact", "users: [...]; or team: in an entry of users:, beside the uid"),
             )
+
+
+@TEA.rule(
+    33,
+    "warning",
+    "Teams on Slurm should have users of their own",
+    source="this configuration: without `users` and `directory` nodes have one user, `ultracluster`",
+    date="2026-11-27",
+    kinds=SLURM,
+)
+def one_user_for_everybody(cluster: Cluster) -> Iterator[Breach]:
+    environment = cluster.environment
+    if len(environment.teams) > 1 and not environment.users and environment.directory is None:
+        yield Breach(
+            ("teams",),
+            "without `users` and `directory` all people share one Unix user: its jobs, files, SSH keys and "
+            "credentials belong to every team.",
+            _users_of_their_own(environment.teams),
+        )
+
+
+def _users_of_their_own(teams: Mapping[str, Team]) -> Remedy:
+    """An entry of `users` for each user that a team names."""
+    teams_of = {user: name for name, team in teams.items() for user in team.users}
+    if not teams_of:
+        return ask("fact", "users: {alice: {uid: 2001, team: ...}, ...}, or directory")
+    users = {user: {"uid": uid, "team": name} for uid, (user, name) in enumerate(teams_of.items(), 2001)}
+    return relative({("users",): users}, up=1)
 
 
 @TEA.rule(
