@@ -247,6 +247,8 @@ lock: $(VENV)/.dev $(VENV)/.node ## renew the lock files (LOCK_FLAGS=--upgrade f
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group docs -o requirements-docs.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group quick -o requirements-quick.lock
+	@$(UV_COMPILE) --no-annotate -c requirements-dev.lock --extra cli pyproject.toml -o constructs/ultracluster/project/template/dependencies.lock.txt
+	@$(UV_COMPILE) --no-annotate -c requirements-dev.lock --group team -o constructs/ultracluster/project/template/test.lock.txt
 	@$(UV_COMPILE) --group node -o requirements-node.lock
 	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock
 	@$(UV_COMPILE) tests/support/judges/requirements.in -o requirements-judges.lock

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+from hashlib import sha256
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import typer
+import yaml
+from project import ROOT
 from typer.testing import CliRunner
 
 from ultracluster.catalog import instance_type
 from ultracluster.cli.new import new
 from ultracluster.config import load
 from ultracluster.plan.draft import ORCHESTRATORS
-from ultracluster.project.scaffold import Source, installed_from
+from ultracluster.project.scaffold import COMMIT, Source, installed_from, texts
 from ultracluster.rules import enforce
 
 pytestmark = pytest.mark.slow
@@ -121,23 +125,56 @@ def from_(direct_url: dict[str, Any] | None) -> Source:
 
 
 def test_requirements_say_where_it_was_installed_from(tmp_path: Path) -> None:
-    pin = "ultracluster[cli]==0.4.2"
+    """An index is never asked for our name, which it may have from somebody else."""
     wheel = tmp_path / "a b" / "ultracluster-0.4.2-py3-none-any.whl"
-    assert from_(None) == Source(pin)
+    expected = "./wheels/ultracluster-0.4.2-py3-none-any.whl\n# Until that line ends with the hash"
+    assert from_(None).requirement.startswith(expected)
     git = {
         "url": "https://git.example.com/ultracluster",
         "vcs_info": {"vcs": "git", "commit_id": "0123abc", "requested_revision": "v0.4.2"},
     }
-    assert from_(git).requirement == "ultracluster[cli] @ git+https://git.example.com/ultracluster@0123abc"
-    gone = from_({"url": wheel.as_uri(), "archive_info": {}})
-    assert gone == Source(f"--find-links wheels\n{pin}")
+    assert from_(git).commit == "ultracluster @ git+https://git.example.com/ultracluster@0123abc"
+    assert from_(git).requirement.startswith("#")
+    assert from_({"url": wheel.as_uri(), "archive_info": {}}).requirement.startswith(expected), "it is gone"
     wheel.parent.mkdir()
-    wheel.touch()
-    assert from_({"url": wheel.as_uri(), "archive_info": {}}).wheel == wheel
+    wheel.write_bytes(b"wheel")
+    there = from_({"url": wheel.as_uri(), "archive_info": {}})
+    digest = sha256(b"wheel").hexdigest()
+    assert there == Source(f"./wheels/{wheel.name} --hash=sha256:{digest}", wheel)
     checkout = from_({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
-    assert checkout.wheel is None and "`make wheel`" in checkout.requirement
-    index = from_({"url": "https://example.com/ultracluster-0.4.2-py3-none-any.whl", "archive_info": {}})
-    assert index.requirement == "ultracluster[cli] @ https://example.com/ultracluster-0.4.2-py3-none-any.whl"
+    assert checkout.wheel is None and checkout.requirement.startswith(expected)
+    archive = {"hashes": {"sha256": "ab" * 32}}
+    index = from_({"url": f"https://example.com/{wheel.name}", "archive_info": archive})
+    assert index.requirement == f"ultracluster @ https://example.com/{wheel.name} --hash=sha256:{'ab' * 32}"
+    without = from_({"url": f"https://example.com/{wheel.name}", "archive_info": {}})
+    assert "pip refuses" in without.requirement
+
+
+def test_a_commit_is_installed_without_asking_an_index_for_our_name() -> None:
+    found = texts(
+        "acme", "us-west-2", {}, Source("# a commit", commit="ultracluster @ git+https://g/u@0123abc")
+    )
+    assert found[COMMIT] == "ultracluster @ git+https://g/u@0123abc\n"
+    for name in (".github/workflows/environments.yml", ".gitlab-ci.yml"):
+        installs = [line for line in found[name].splitlines() if "pip install" in line]
+        assert all("--require-hashes" in line for line in installs)
+        with_us = [line for line in installs if "-r requirements.txt" in line]
+        assert with_us and all(line.endswith(f"pip install --no-deps -r {COMMIT}") for line in with_us)
+
+
+def test_everything_but_us_is_pinned_by_hash_and_tests_stay_out_of_deploys() -> None:
+    """The versions are those that this repository is tested with."""
+    found = texts("acme", "us-west-2", {}, Source("./wheels/ultracluster.whl --hash=sha256:00"))
+    ours = (ROOT / "requirements-dev.lock").read_text()
+    for name in ("requirements.txt", "requirements-test.txt"):
+        pins = re.findall(r"^([a-z0-9][\w.-]*==[^\s;]+)(.*)$", found[name], re.MULTILINE)
+        assert pins and all(f"{pin}" in ours for pin, _ in pins)
+        assert found[name].count("--hash=sha256:") > len(pins)
+    assert "pytest==" in found["requirements-test.txt"] and "pytest==" not in found["requirements.txt"]
+    github = yaml.safe_load(found[".github/workflows/environments.yml"])
+    for job, steps in ((name, one["steps"]) for name, one in github["jobs"].items()):
+        installs = "".join(step.get("run", "") for step in steps if "pip install" in step.get("run", ""))
+        assert ("requirements-test.txt" in installs) == (job == "check"), job
 
 
 def test_init_writes_one_more_environment_into_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -50,14 +51,16 @@ def test_it_holds_what_it_says_and_nothing_is_left_to_replace(acme: Path) -> Non
     assert not [name for name in FILES if "@VERSION@" in (acme / name).read_text()]
     assert os.access(acme / "ci" / "report", os.X_OK)
     assert (acme / "app.py").read_text() == (ROOT / "app.py").read_text()
-    assert {file.name for file in TEMPLATES.iterdir()} == set(FILES.values())
+    assert {file.name for file in TEMPLATES.iterdir()} == {*FILES.values(), "dependencies.lock.txt"}
 
 
 def test_its_requirements_can_be_installed_from_it(acme: Path) -> None:
     """It was made by a wheel that no index has, so it takes the wheel along."""
     text = (acme / "requirements.txt").read_text()
 
-    assert "--find-links wheels\nultracluster[cli]==" in text
+    (wheel,) = (acme / "wheels").iterdir()
+    digest = sha256(wheel.read_bytes()).hexdigest()
+    assert f"\n./wheels/{wheel.name} --hash=sha256:{digest}\n" in text
     assert "aws-cdk-lib==" in text and "@" not in text
 
 

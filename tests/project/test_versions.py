@@ -26,6 +26,8 @@ def repository(folder: Path, made_by: object, pin: str) -> Path:
         ("0.2.1", "ultracluster @ git+https://git.example.com/ultracluster@0123abc", ["everything"], "0.2.1"),
         ("0.1.9", "Ultracluster [cli] == 0.2.0", ["nothing"], "then write 0.2.0 there"),
         ("0.2.0", "ultracluster[cli]==0.1.0", ["deploy"], "pip install -r requirements.txt"),
+        ("0.2.0", "./wheels/ultracluster-0.1.0-py3-none-any.whl", ["deploy"], "pins ultracluster 0.1.0"),
+        ("0.2.0", "./wheels/ultracluster-0.2.0-py3-none-any.whl", [], ""),
         ("0.3.0", "ultracluster==0.3.0", ["everything", "deploy"], "may not know its keys"),
         ("soon", "ultracluster==0.2.0", ["nothing"], "which is no version: write 0.2.0"),
     ],

@@ -9,7 +9,8 @@ import shutil
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import Distribution, distribution, version
+from hashlib import sha256
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -26,6 +27,7 @@ FILES = {
     "pytest.ini": "pytest.ini.txt",
     "tests/test_environments.py": "test_environments.py.txt",
     REQUIREMENTS: "requirements.txt.txt",
+    "requirements-test.txt": "test.lock.txt",
     "ci/report": "report.sh.txt",
     ".github/workflows/environments.yml": "github.yml.txt",
     ".gitlab-ci.yml": "gitlab-ci.yml.txt",
@@ -33,39 +35,55 @@ FILES = {
 }
 """Template by file of the repository."""
 _PROGRAMS = frozenset({"ci/report"})
-_PINNED = ("aws-cdk-lib", "aws-cdk.lambda-layer-kubectl-v35", "cdk-nag", "constructs")
-"""What decides the templates beside ourselves."""
 _WHEELS = "wheels"
+_NO_HASH = """
+# Until that line ends with the hash that `pip hash FILE` prints, pip refuses to install."""
+_LOCK = "dependencies.lock.txt"
+COMMIT = "ultracluster.txt"
+"""File of requirements that name a commit."""
 _UNFINISHED = ".unfinished-"
 """Prefix of the folder in which a new repository is written before it appears."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where this package was installed from, and how a requirements file says so."""
+    """Where this package was installed from, and how requirements say so."""
 
     requirement: str
+    """Lines of requirements.txt."""
     wheel: Path | None = None
     """The file that it was installed from, which the repository takes along."""
+    commit: str = ""
+    """Requirement that names a commit of a version control system, which pip cannot compare with a hash."""
 
 
 def installed_from(found: Distribution | None = None) -> Source:
-    """By what pip, uv and pipx record of a direct installation (PEP 610); else by its version."""
+    """By what pip, uv and pipx record of a direct installation (PEP 610).
+
+    Where they record nothing, the wheel is expected in the repository: an index may have the name from
+    somebody else.
+    """
     found = found or distribution("ultracluster")
-    pin = f"ultracluster[cli]=={found.version}"
     text = found.read_text("direct_url.json")
     document: dict[str, Any] = json.loads(text) if text else {}
     address = str(document.get("url", ""))
     if (vcs := document.get("vcs_info")) and vcs.get("commit_id"):
-        return Source(f"ultracluster[cli] @ {vcs['vcs']}+{address}@{vcs['commit_id']}")
+        commit = f"ultracluster @ {vcs['vcs']}+{address}@{vcs['commit_id']}"
+        return Source(f"# ultracluster itself is in {COMMIT}", commit=commit)
     file = Path(unquote(urlparse(address).path))
-    if address.startswith("file:") and file.suffix == ".whl":
-        return Source(f"--find-links {_WHEELS}\n{pin}", file if file.is_file() else None)
+    if address.startswith("file:") and file.suffix == ".whl" and file.is_file():
+        return Source(f"./{_WHEELS}/{file.name}{_hash(sha256(file.read_bytes()).hexdigest())}", file)
     if address and not address.startswith("file:"):
-        return Source(f"ultracluster[cli] @ {address}")
-    if address:  # a checkout: nothing that others can install
-        return Source(f"--find-links {_WHEELS}  # `make wheel` in the checkout builds it\n{pin}")
-    return Source(pin)
+        archive: dict[str, Any] = document.get("archive_info", {})
+        digest = archive.get("hashes", {}).get("sha256") or str(archive.get("hash", "")).removeprefix(
+            "sha256="
+        )
+        return Source(f"ultracluster @ {address}{_hash(digest) if digest else _NO_HASH}")
+    return Source(f"./{_WHEELS}/ultracluster-{found.version}-py3-none-any.whl{_NO_HASH}")
+
+
+def _hash(digest: str) -> str:
+    return f" --hash=sha256:{digest}"
 
 
 def check_free(folder: Path) -> None:
@@ -92,15 +110,13 @@ def texts(name: str, region: str, environments: dict[str, str], source: Source) 
 
     Args:
         environments: the text of each environment file by its name.
-
-    Raises:
-        ModuleNotFoundError: the CDK is not installed, so there is no version of it to pin.
     """
     values = {
         "NAME": name,
         "VERSION": running_version(),
         "REQUIREMENT": source.requirement,
-        "PINS": "\n".join(f"{one}=={version(one)}" for one in _PINNED),
+        "LOCK": (TEMPLATES / _LOCK).read_text(encoding="utf-8"),
+        "COMMIT": f" && pip install --no-deps -r {COMMIT}" if source.commit else "",
         "CDK": pinned_cdk(),
         "REGION": region,
     }
@@ -110,6 +126,8 @@ def texts(name: str, region: str, environments: dict[str, str], source: Source) 
     for file, template in FILES.items():
         text = (TEMPLATES / template).read_text(encoding="utf-8")
         found[file] = re.sub(r"@([A-Z]+)@", lambda match: values[match[1]], text)
+    if source.commit:
+        found[COMMIT] = f"{source.commit}\n"
     return found
 
 

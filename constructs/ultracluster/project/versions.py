@@ -13,7 +13,9 @@ from ultracluster.version import __version__
 MADE_BY = "ultracluster:version"
 """In the context of cdk.json: the version whose templates the repository has reviewed; none in a checkout."""
 REQUIREMENTS = "requirements.txt"
-_PIN = re.compile(r"^ultracluster\s*(?:\[[^\]]*\])?\s*==\s*([\w.+!-]+)", re.IGNORECASE | re.MULTILINE)
+_PIN = re.compile(
+    r"^(?:ultracluster\s*(?:\[[^\]]*\])?\s*==\s*|\S*/ultracluster-)([\w.+!]+)", re.IGNORECASE | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
