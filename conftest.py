@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from cpu_time import CpuTimes  # noqa: E402 (only once the folder is on the path)
+from exit_runs import ExitRuns  # noqa: E402 (only once the folder is on the path)
 from quick import Quick  # noqa: E402 (only once the folder is on the path)
 
 # Tests run cfn-lint, cdk, shellcheck and our own command by name: this checkout's, whatever the shell has.
@@ -75,6 +76,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ExitRuns())
     if config.getoption("quick"):
         config.pluginmanager.register(Quick(ROOT))
     if config.getoption("depth") == "deep":

@@ -185,7 +185,7 @@ def test_it_writes_a_file(tmp_path: Path) -> None:
         (["no-such-environment", "--offline"], "no-such-environment"),
         (
             [FILE, "--offline", "-o", "/no/such/folder/file"],
-            "/no/such/folder/file: No such file or directory",
+            "/no/such/folder/file cannot be written: No such file or directory",
         ),
     ],
 )

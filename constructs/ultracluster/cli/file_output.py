@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
-from ultracluster.config.file_write import write
+from ultracluster.config.file_write import replace, write
 
 
 def write_new(
@@ -24,6 +27,27 @@ def write_new(
         refuse(f"{file} exists: {exists}")
     except OSError as error:
         refuse(f"{file} cannot be written: {error.strerror}")
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files of a folder, over those of the same names: all of them, or none where they do not fit."""
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder, prefix=".unfinished-") as staging:
+            for name, text in files.items():
+                staged = Path(staging) / name
+                staged.parent.mkdir(parents=True, exist_ok=True)
+                write(staged, text)
+            for name in files:
+                place = folder / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                replace(place, Path(staging) / name)
+    except OSError as error:
+        for one in new:
+            with suppress(OSError):
+                one.rmdir()
+        refuse(f"{error.filename or folder} cannot be written: {error.strerror}")
 
 
 def check_html(file: Path) -> None:

@@ -17,6 +17,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.file_output import write_folder
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
 from ultracluster.cli.terminal import remark
@@ -105,14 +106,9 @@ def render(
     files = observability_files(cluster, runbooks=runbooks)
     if not files:
         refuse(f"{environment}: rules and boards read the metrics of `observability.kind: prometheus`")
-    for name, text in files.items():
-        place = to / name
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-        except OSError as error:
-            refuse(f"{place}: {error.strerror}")
-        typer.echo(f"wrote {place}")
+    write_folder(to, files)
+    for name in files:
+        typer.echo(f"wrote {to / name}")
 
 
 def _watched(environment: Path) -> Cluster:

@@ -18,6 +18,7 @@ from ultracluster.cli.environments import (
 from ultracluster.cli.teams import slurm_accounts, task_governance, team_namespaces
 from ultracluster.cli.terminal import remark
 from ultracluster.config import Environment
+from ultracluster.config.file_write import write
 
 if TYPE_CHECKING:
     from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
@@ -71,9 +72,9 @@ def parallelcluster(
         sys.stdout.flush()
     else:
         try:
-            output.write_text(text, encoding="utf-8")
+            write(output, text)
         except OSError as error:
-            refuse(f"{output}: {error.strerror}")
+            refuse(f"{output} cannot be written: {error.strerror}")
     _explain(config, str(output or f"{config.cluster_name}.pcluster.yaml"), orchestrator.version)
     if orchestrator.deploy_with == "cloudformation":
         typer.echo(

@@ -43,6 +43,17 @@ def write(file: Path, content: str | bytes, *, new: bool = False) -> None:
     sync_folder(file.parent)
 
 
+def replace(file: Path, staged: Path) -> None:
+    """Put a file that is written already in the place of another, or of none.
+
+    Raises:
+        OSError: as `write`.
+    """
+    staged.chmod(_checked_mode(file, new=False))
+    staged.replace(file)
+    sync_folder(file.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Bring renamed and removed names of a folder to disk, where the system can."""
     with suppress(OSError):

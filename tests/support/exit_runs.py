@@ -1,0 +1,81 @@
+"""Which command ended with which code in which test: docs/exit-codes.md is held to runs.
+
+`tests/cli/exit_runs.yaml` names, for each code of each command on the page, one test that ends so. When that
+test runs and the command does not end so, the test fails. `EXIT_RUNS=FILE pytest ...` writes what was seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+TABLE = Path(__file__).parents[1] / "cli" / "exit_runs.yaml"
+
+
+@cache
+def table() -> dict[str, list[tuple[str, int]]]:
+    """Command and code, by the test that must see them."""
+    proven: Mapping[str, Mapping[int, str]] = yaml.safe_load(TABLE.read_text())["proven"]
+    tests: dict[str, list[tuple[str, int]]] = {}
+    for command, codes in proven.items():
+        for code, test in codes.items():
+            tests.setdefault(test, []).append((command, code))
+    return tests
+
+
+class ExitRuns:
+    """Watches every command that a test runs in this process."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, int]] = set()
+        self.file = os.environ.get("EXIT_RUNS")
+        invoke = CliRunner.invoke
+
+        def watched(runner: CliRunner, app: Any, args: Any = None, *rest: Any, **more: Any) -> Any:
+            result = invoke(runner, app, args, *rest, **more)
+            self.seen.add((_command(app, args), result.exit_code))
+            return result
+
+        setattr(CliRunner, "invoke", watched)  # noqa: B010 (its type has no name for more arguments)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None]:
+        self.seen.clear()
+        yield
+        name = item.nodeid.partition("[")[0]
+        if self.file:
+            with Path(self.file).open("a", encoding="utf-8") as file:
+                file.writelines(f"{command}\t{code}\t{item.nodeid}\n" for command, code in self.seen)
+        for nodeid in (item.nodeid, name):
+            missing = [run for run in table().get(nodeid, []) if run not in self.seen]
+            if missing and not (nodeid == name and "[" in item.nodeid):
+                pytest.fail(f"{TABLE.name}: this test no longer ends {missing}; it saw {sorted(self.seen)}")
+
+
+def _command(app: Any, args: Any) -> str:
+    words = [str(word) for word in args or ()]
+    plain = [word for word in words if not word.startswith("-")]
+    before = _group(app)
+    named = [*before, *plain]
+    from ultracluster.cli.habits import HABITS
+
+    return next((" ".join(named[:size]) for size in (2, 1) if " ".join(named[:size]) in HABITS), "")
+
+
+def _group(app: Any) -> list[str]:
+    """The words before an app that is not the whole command: `nodes`."""
+    from ultracluster.cli.commands import COMMANDS
+
+    for name, row in COMMANDS.items():
+        module, _, found = row.found.rpartition(".")
+        if row.found and getattr(import_module(f"ultracluster.cli.{module or name}"), found) is app:
+            return [name]
+    return []
