@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import Protocol, cast
 
 import aws_cdk as cdk
-from aws_cdk import Stack
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Cluster
+from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
 from ultracluster.stacks.part import PartStack
 
 
@@ -55,6 +56,9 @@ class ClusterStack(PartStack):
             holds=cluster.traits.title,
             # of 100 groups' network cards, white space is a third of CloudFormation's limit of 1 MB
             suppress_template_indentation=True,
+        )
+        CfnOutput(
+            self, ORCHESTRATOR_OUTPUT, value=cluster.traits.kind, description="A deploy of another is refused"
         )
         key = kms.Key.from_key_arn(self, "Key", key_arn)
         _add_cluster(cluster.traits.kind)(

@@ -23,6 +23,7 @@ from ultracluster.change.stack_policies import OPEN, closed
 from ultracluster.cli import deploy as module
 from ultracluster.cli import environments
 from ultracluster.cli.main import app
+from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
 from ultracluster.project import synth as synthesis
 from ultracluster.project.deploy_lock import only_one
 from ultracluster.project.ledger import Intent, exclusive
@@ -342,6 +343,22 @@ def test_a_deploy_that_meets_another_is_refused(
     assert found.exit_code == 2 and project.logged() == []
     assert "dev-cluster is UPDATE_IN_PROGRESS since 2026-11-22 18:20 UTC" in found.stderr
     assert {"dev-network", "dev-cluster"} <= set(asked[0])
+
+
+def test_stacks_of_another_orchestrator_are_not_replaced(project: Project) -> None:
+    template = {"Resources": {"X": {"Type": "AWS::SNS::Topic"}}}
+    outputs = {ORCHESTRATOR_OUTPUT: {"Value": "pcs"}}
+    cloudformation = boto3.client("cloudformation", "us-west-2")
+    text = json.dumps({**template, "Outputs": outputs})
+    cloudformation.create_stack(StackName="dev-cluster", TemplateBody=text)
+
+    found = ran("deploy", "dev", "--yes")
+
+    assert found.exit_code == 2 and project.logged() == []
+    assert "dev-cluster is a cluster of pcs, and dev.yaml has hyperpod-slurm" in found.stderr
+    text = json.dumps({**template, "Outputs": {ORCHESTRATOR_OUTPUT: {"Value": "hyperpod-slurm"}}})
+    cloudformation.update_stack(StackName="dev-cluster", TemplateBody=text)
+    assert ran("deploy", "dev", "--yes").exit_code == 0
 
 
 def test_a_second_deploy_on_this_machine_is_refused(project: Project) -> None:

@@ -62,7 +62,8 @@ def deploy(
             f"Nothing changed: {twin.file} is `{twin.name}`, too, and both are the same stacks: the deploy "
             "of one deletes the cluster of the other. Give one of them another name."
         )
-    with _alone(here, "deploy", profile):
+    with _alone(here, "deploy", profile) as account:
+        _same_orchestrator(here, account)
         _deploy_stacks(here, environment, yes, accept or [], stacks_only, profile)
     if not stacks_only:
         account = ["--profile", profile] if profile else []
@@ -185,6 +186,27 @@ def _none_at_work(here: Located, profile: str | None) -> Account:
             f"(`ultracluster doctor {here.environment.name}` shows what fails)."
         )
     return account
+
+
+def _same_orchestrator(here: Located, account: Account) -> None:
+    """Refuse where the stacks of this name are a cluster of another orchestrator, which would be deleted."""
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.stack_outputs import stack_outputs
+    from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
+
+    environment = here.environment
+    name, kind = environment.stack_name("cluster"), environment.orchestrator.kind
+    try:
+        outputs = stack_outputs(account, [name]).get(name, {})
+    except AccountError as error:
+        typer.echo(one_line(f"the orchestrator of {name} is not known: {error}"), err=True)
+        return
+    if (deployed := outputs.get(ORCHESTRATOR_OUTPUT, kind)) != kind:
+        refuse(
+            f"Nothing changed: {name} is a cluster of {one_line(deployed)}, and {here.file.name} has {kind}: "
+            f"the deploy would delete it. Give the environment another name, or run "
+            f"`ultracluster destroy` with the file of {one_line(deployed)} first."
+        )
 
 
 @contextmanager

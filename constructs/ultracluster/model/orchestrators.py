@@ -19,6 +19,10 @@ Launcher = Literal["auto-scaling", "fleet", "computing-service", "spot"]
 """A service-linked role that launches instances and needs the key of their volumes."""
 
 
+ORCHESTRATOR_OUTPUT = "Orchestrator"
+"""Output of the cluster's stack: a deploy of another orchestrator under the same name is refused."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """What is true of one orchestrator."""
