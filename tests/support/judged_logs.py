@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
+from collections.abc import Sequence
 
 from nccl_logs import GIB, HEADER, MIB, Log
 
@@ -74,12 +77,43 @@ def interleaved() -> str:
     return text.replace(head, f"{head}{noise}\n")
 
 
+def host_report(node: str, verdict: str = "pass", summary: str = "5 checks passed") -> str:
+    """A line of the job: what verify/fabric.sh says of a node."""
+    report = json.dumps({"host": node, "verdict": verdict, "summary": summary})
+    return f"# ultracluster-host {report}\n"
+
+
+def pair(one: str, other: str, busbw: float = 365.0, **fields: object) -> Log:
+    """A run on two nodes."""
+    return change(
+        hosts=[one, other], figures={4 * GIB: busbw}, debug=False, mark="run=pair algo=ring", **fields
+    )
+
+
+def ring(names: Sequence[str]) -> list[Log]:
+    """A run on each node and its neighbour, all equally fast."""
+    return [pair(name, names[(index + 1) % len(names)]) for index, name in enumerate(names)]
+
+
+def beside(text: str) -> str:
+    """What a job writes besides: reports of the hosts, and runs on pairs; as far as the text has none."""
+    names = list(dict.fromkeys(re.findall(r"^# +Rank .* on +(\S+) +device", text, re.MULTILINE)))
+    hosts = [] if "# ultracluster-host" in text else [host_report(name) for name in names]
+    pairs = [] if "run=pair" in text or len(names) < 3 else ring(names)
+    return "".join(["\n", *hosts, *(log.text() for log in pairs)])
+
+
 def said(
-    *logs: Log | str, kind: str = "p5en.48xlarge", nodes: int | None = None, **options: object
+    *logs: Log | str,
+    kind: str = "p5en.48xlarge",
+    nodes: int | None = None,
+    bare: bool = False,
+    **options: object,
 ) -> Report:
-    """The verdict on logs of one job."""
+    """The verdict on logs of one job; `bare`: without what a job writes besides the runs."""
     text = "".join(log if isinstance(log, str) else log.text() for log in logs)
     assert HEADER in text or not any(isinstance(log, Log) for log in logs)
+    text += "" if bare else beside(text)
     return judge(parse(text), instance_type=kind, nodes=nodes, **options)  # pyright: ignore[reportArgumentType]
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ultracluster.acceptance.bandwidth import bandwidth_checks
-from ultracluster.acceptance.network_proof import forbidden_lines, interface_numbers, network_checks
+from ultracluster.acceptance.network_proof import (
+    forbidden_lines,
+    interface_checks,
+    interface_numbers,
+    network_checks,
+)
 from ultracluster.acceptance.report import Check, Curve, Report, size_text
 from ultracluster.acceptance.runs import Logs, Run
-from ultracluster.acceptance.slow_node import Comparison, compare
+from ultracluster.acceptance.slow_node import Comparison, Suspect, compare
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog import instance_type as known_type
 
@@ -24,7 +29,7 @@ def judge(
     """Judge logs of nccl-tests on nodes of one type.
 
     The run on most nodes is the one that counts; runs on one node are judged as well, runs on pairs of
-    nodes are compared with each other.
+    nodes are compared with each other. What no run or report shows is not judged, and so never passes.
 
     Args:
         logs: from `runs.read`.
@@ -61,10 +66,13 @@ def judge(
     for run in pairs:
         checks += _results(run, _label(run))
         checks += forbidden_lines(run, _label(run), kind.gpu_direct_rdma if kind else None)
+        checks += (
+            check for check in interface_checks(run, _label(run), interfaces) if check.outcome == "fail"
+        )
     if not singles and len(largest.nodes) > 1:
         checks.append(Check("single-node", "info", "no run on a single node: NVLink was not measured"))
     checks += _plugin(largest, plugin_version)
-    comparison = compare(pairs) if pairs else None
+    comparison = compare(pairs, nodes=largest.nodes, places=logs.places)
     checks += _slow(comparison)
     return _report(name, logs, largest, checks, [largest, *others, *singles], comparison)
 
@@ -160,22 +168,24 @@ def _results(run: Run, label: str) -> Iterator[Check]:
 
 
 def _hosts(logs: Logs, run: Run) -> Iterator[Check]:
-    """The reports of verify/fabric.sh, where the job wrote them."""
+    """The reports of verify/fabric.sh, which show what no run does."""
     if not logs.hosts:
-        yield Check(
-            "hosts", "info", "no reports of verify/fabric.sh: the nodes themselves were not looked at"
+        message = (
+            "no reports of verify/fabric.sh: EFA devices, modules, locked memory, libfabric and GDRCopy of "
+            "the nodes were not looked at; `ultracluster acceptance script` prints a job that looks at them"
         )
+        yield Check("hosts", "not judged", message)
         return
     good = 0
     for host, report in logs.hosts.items():
-        verdict, said = str(report.get("verdict")), str(report.get("summary", ""))[:300]
+        verdict, summary = str(report.get("verdict")), str(report.get("summary", ""))[:300]
         if verdict == "pass":
             good += 1
         else:
-            yield Check("hosts", "fail" if verdict == "fail" else "not judged", f"{host}: {said}")
+            yield Check("hosts", "fail" if verdict == "fail" else "not judged", f"{host}: {summary}")
     missing = [node for node in run.nodes if node not in logs.hosts]
     if missing:
-        yield Check("hosts", "not judged", f"no report of verify/fabric.sh from {', '.join(missing[:3])}")
+        yield Check("hosts", "not judged", f"no report of verify/fabric.sh from {_some(missing)}")
     elif good == len(logs.hosts):
         yield Check("hosts", "pass", f"verify/fabric.sh passed on {good} nodes")
 
@@ -191,19 +201,31 @@ def _plugin(run: Run, wanted: str | None) -> Iterator[Check]:
         yield Check("plugin-release", "warn", f"plugin {found[0]}{built} instead of {wanted}")
 
 
-def _slow(comparison: Comparison | None) -> Iterator[Check]:
-    if comparison is None:
-        return
-    if not comparison.median:
-        yield Check("pairs", "info", f"{len(comparison.pairs)} pairs of nodes: too few to compare")
-    elif comparison.slow_nodes:
-        worst = comparison.slow_pairs[0]
-        message = (
-            f"slow: {', '.join(comparison.slow_nodes)}; {' + '.join(worst.nodes)} reach {worst.busbw:.2f} "
-            f"GB/s, the median of {len(comparison.pairs)} pairs is {comparison.median:.2f}"
-        )
-        yield Check("pairs", "warn", message)
-    else:
+def _slow(comparison: Comparison) -> Iterator[Check]:
+    """Which nodes are slow, and of which that cannot be told."""
+    reasons: dict[str, list[str]] = {}
+    for node, why in comparison.not_judged.items():
+        reasons.setdefault(why, []).extend([node] if node else [])
+    for words, suspects in (("slow", comparison.slow), ("slow between", comparison.slow_paths)):
+        for failed in (True, False):
+            if some := [suspect for suspect in suspects if suspect.failed is failed]:
+                yield Check("pairs", "fail" if failed else "warn", f"{words}: {_suspects(some)}")
+    for why, nodes in reasons.items():
+        yield Check("pairs", "not judged", f"{_some(nodes)}: {why}" if nodes else why)
+    if not (comparison.slow or comparison.slow_paths or reasons):
         slowest = comparison.pairs[0]
-        message = f"no slow node: slowest of {len(comparison.pairs)} pairs {slowest.busbw:.2f} GB/s, median "
-        yield Check("pairs", "pass", f"{message}{comparison.median:.2f}")
+        message = (
+            f"no slow node: slowest of {len(comparison.pairs)} pairs {slowest.busbw:.2f} GB/s, "
+            f"median {comparison.median:.2f}"
+        )
+        yield Check("pairs", "pass", message)
+
+
+def _suspects(suspects: Sequence[Suspect]) -> str:
+    more = f"; and {len(suspects) - 8} more" if len(suspects) > 8 else ""
+    return "; ".join(suspect.text for suspect in suspects[:8]) + more
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(names[:8]) + more

@@ -209,6 +209,9 @@ class _Reader:
             self.run.started, self.run.source = True, place
         elif "exit" in marks and self.run.started:  # the last one
             self.run.marks |= marks
+        elif "place" in marks:
+            # the last part is the node itself
+            self._logs.places[marks["place"]] = tuple(marks.get("path", "").split(".")[:-1])
         else:
             self._logs.marks |= marks
 
@@ -218,7 +221,8 @@ class _Reader:
         except (ValueError, RecursionError):
             return
         if isinstance(report, dict) and isinstance(report.get("host"), str):  # pyright: ignore[reportUnknownMemberType]
-            self._logs.hosts[report["host"]] = report
+            hosts = self._logs.hosts
+            hosts[report["host"]] = max(hosts.get(report["host"], {}), report, key=_badness)
 
     def _row_goes_on(self, text: str) -> bool:
         """Takes the figures of a row, however they are spread over lines; False if these are none."""
@@ -233,6 +237,11 @@ class _Reader:
             self.run.rows.append(Row(int(size), int(count), kind, redop, int(root), *halves))
             self._row = []
         return True
+
+
+def _badness(report: dict[str, Any]) -> int:
+    """A report that is none is the least."""
+    return {"pass": 1, "fail": 3}.get(str(report.get("verdict")), 2) if report else 0
 
 
 def _figures(words: list[str]) -> Figures | None:

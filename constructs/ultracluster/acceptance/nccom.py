@@ -9,7 +9,7 @@ interface carries, which only EFA or NeuronLink does. Formats of the guide of nc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -111,7 +111,7 @@ def judge_nccom(logs: NccomLogs, *, instance_type: str, nodes: int | None = None
     name = instance_type.removeprefix("ml.")
     kind = known_type(name)
     runs = sorted(logs.runs, key=lambda run: -len(run.nodes))
-    checks = list(_hosts(logs, kind))
+    checks = list(_hosts(logs, kind, runs[0].nodes if runs else ()))
     if not runs:
         checks.append(Check("output", "not judged", "the logs hold no output of nccom-test"))
     for run in runs:
@@ -183,10 +183,11 @@ def _whole(text: str | None) -> int:
     return int(text) if text and text.isdecimal() and len(text) < 7 else 0
 
 
-def _hosts(logs: NccomLogs, kind: InstanceType | None) -> Iterator[Check]:
+def _hosts(logs: NccomLogs, kind: InstanceType | None, nodes: Sequence[str]) -> Iterator[Check]:
     """Every node has all its devices, and as many links as the others."""
     if not logs.hosts:
-        yield Check("hosts", "info", "no lists of neuron-ls: the nodes themselves were not looked at")
+        message = "no lists of neuron-ls: devices and links of the nodes were not looked at"
+        yield Check("hosts", "not judged", message)
         return
     expected = kind.accelerator.count if kind and kind.accelerator else 0
     most = max(host.links for host in logs.hosts.values())
@@ -196,7 +197,10 @@ def _hosts(logs: NccomLogs, kind: InstanceType | None) -> Iterator[Check]:
         elif host.links < most:
             words = f"{node} has {host.links} ends of NeuronLink, others have {most}: a link may be down"
             yield Check("hosts", "warn", words)
-    if all(host.devices >= expected and host.links == most for host in logs.hosts.values()):
+    missing = [node for node in nodes if node not in logs.hosts]
+    if missing:
+        yield Check("hosts", "not judged", f"no list of neuron-ls from {', '.join(missing[:8])}")
+    elif all(host.devices >= expected and host.links == most for host in logs.hosts.values()):
         yield Check("hosts", "pass", f"{len(logs.hosts)} nodes show all devices and equally many links")
 
 

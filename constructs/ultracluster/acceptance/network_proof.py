@@ -54,7 +54,7 @@ def network_checks(
             yield _on_each_process(run, label, pattern, speaking)
     yield from _gpu_direct(run, label, gpu_direct)
     yield from _protocol(run, label, kind)
-    yield from _interfaces(run, label, interfaces)
+    yield from interface_checks(run, label, interfaces)
 
 
 def interface_numbers(run: Run) -> tuple[int, ...]:
@@ -122,19 +122,41 @@ def _protocol(run: Run, label: str, kind: InstanceType | None) -> Iterator[Check
         yield Check("protocol", "fail", message, label, place)
 
 
-def _interfaces(run: Run, label: str, right: Sequence[int]) -> Iterator[Check]:
+def interface_checks(run: Run, label: str, right: Sequence[int]) -> Iterator[Check]:
+    """As many EFA interfaces as the type has, in every process.
+
+    Fewer than that, or than another process has, fail. More than is known of warn: what is known may be old.
+    """
     found = interface_numbers(run)
     if not found:
         return
-    said = " and ".join(map(str, found))
-    wanted = " or ".join(map(str, right))
-    if not right:
-        yield Check("interfaces", "info", f"{said} EFA interfaces; how many are right is not known", label)
-    elif set(found) <= set(right) and len(found) == 1:
-        yield Check("interfaces", "pass", f"{said} EFA interfaces per process", label)
+    words = " and ".join(map(str, found))
+    fitting = [number for number in right if number >= found[-1]]
+    expected = min(fitting, default=found[-1])
+    if found[0] < expected:
+        few = {
+            str(process)
+            for process, kinds in run.evidence.processes.items()
+            if any(int(value) < expected for value in kinds.get("provider", ()) if value)
+        }
+        place = next(
+            (
+                place
+                for (name, process), place in run.evidence.places.items()
+                if name == "provider" and process in few
+            ),
+            "",
+        )
+        message = f"{words} EFA interfaces found, expected {' or '.join(map(str, right)) or expected}"
+        yield Check("interfaces", "fail", f"{message}{_listed(sorted(few))}", label, place)
+    elif not right:
+        message = f"{words} EFA interfaces; how many are right is not known"
+        yield Check("interfaces", "info", message, label)
+    elif not fitting:
+        message = f"{words} EFA interfaces found, more than the {' or '.join(map(str, right))} that are known"
+        yield Check("interfaces", "warn", message, label)
     else:
-        place = next((place for (name, _), place in run.evidence.places.items() if name == "provider"), "")
-        yield Check("interfaces", "warn", f"{said} EFA interfaces found, expected {wanted}", label, place)
+        yield Check("interfaces", "pass", f"{words} EFA interfaces per process", label)
 
 
 def _listed(names: Sequence[object]) -> str:

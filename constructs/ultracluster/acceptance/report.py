@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ultracluster.acceptance.runs import Row
-from ultracluster.acceptance.slow_node import Comparison
+from ultracluster.acceptance.slow_node import Comparison, Suspect
 
 Verdict = Literal["pass", "fail", "not judged"]
 Outcome = Literal["pass", "fail", "not judged", "warn", "info"]
@@ -76,7 +76,6 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, for `json.dumps`."""
-        pairs = self.pairs
         return {
             "verdict": self.verdict,
             "reason": self.reason,
@@ -105,16 +104,7 @@ class Report:
                 }
                 for curve in self.curves
             ],
-            "pairs": None
-            if pairs is None
-            else {
-                "median_busbw": pairs.median,
-                "slow_nodes": list(pairs.slow_nodes),
-                "pairs": [
-                    {"nodes": list(pair.nodes), "size": pair.size, "busbw": pair.busbw}
-                    for pair in pairs.pairs
-                ],
-            },
+            "pairs": _comparison(self.pairs) if self.pairs else None,
         }
 
     def as_text(self) -> str:
@@ -134,7 +124,12 @@ class Report:
                 place = f" ({check.place})" if check.place else ""
                 lines.append(f"{outcome:10}  {check.id:15}  {where}{check.message}{place}")
         lines += ["", f"{self.verdict.upper()}: {self.reason}"]
-        return "\n".join(lines)
+        return "\n".join(map(_printable, lines))
+
+
+def _printable(line: str) -> str:
+    """Without control characters: names and reports in a log are whatever somebody wrote there."""
+    return "".join(char if char.isprintable() else "?" for char in line)
 
 
 def size_text(size: int) -> str:
@@ -160,11 +155,37 @@ def _table(curve: Curve) -> list[str]:
 
 def _pairs(comparison: Comparison) -> list[str]:
     size = size_text(comparison.pairs[0].size)
-    lines = [f"pairs of nodes at {size}, GB/s, slowest first; median {comparison.median:.2f}"]
+    lines = [f"pairs of nodes at {size}, GB/s, slowest first; median of the nodes {comparison.median:.2f}"]
+    slow, paths = comparison.slow_nodes, [suspect.nodes for suspect in comparison.slow_paths]
     for pair in comparison.pairs:
-        mark = "  slow" if pair in comparison.slow_pairs else ""
+        nodes = [node for node in pair.nodes if node in slow]
+        mark = f"  slow: {', '.join(nodes)}" if nodes else "  slow" if pair.nodes in paths else ""
         lines.append(f"{pair.busbw:>12.2f}  {' + '.join(pair.nodes)}{mark}")
     return lines
+
+
+def _comparison(pairs: Comparison) -> dict[str, Any]:
+    return {
+        "median_busbw": pairs.median,
+        "limits": {"warn": pairs.limits.warn, "fail": pairs.limits.fail},
+        "slow_nodes": list(pairs.slow_nodes),
+        "slow": [_suspect(suspect) for suspect in pairs.slow],
+        "slow_paths": [_suspect(suspect) for suspect in pairs.slow_paths],
+        "not_judged": [{"node": node, "reason": why} for node, why in pairs.not_judged.items()],
+        "pairs": [
+            {"nodes": list(pair.nodes), "size": pair.size, "busbw": pair.busbw, "distance": pair.distance}
+            for pair in pairs.pairs
+        ],
+    }
+
+
+def _suspect(suspect: Suspect) -> dict[str, Any]:
+    return {
+        "nodes": list(suspect.nodes),
+        "busbw": suspect.busbw,
+        "others_busbw": suspect.others,
+        "outcome": "fail" if suspect.failed else "warn",
+    }
 
 
 def _row(row: Row) -> dict[str, Any]:

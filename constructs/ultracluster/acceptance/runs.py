@@ -155,4 +155,6 @@ class Logs:
     marks: dict[str, str] = field(default_factory=dict[str, str])
     """Of all runs: versions, node list."""
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    """Reports of verify/fabric.sh by node."""
+    """Reports of verify/fabric.sh by node; the worst where a node has several."""
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Switches above a node, from the widest to the leaf, where the job knows them."""

@@ -1,28 +1,67 @@
-"""Which node is slow: runs on pairs of nodes, each compared with the median of all."""
+"""Which node is slow: runs on pairs of nodes, each node compared with what the others reach without it.
+
+A pair is as fast as its slower node. So a node is as fast as its fastest pair shows, and one that never met a
+fast node cannot be judged. Without a node, the other nodes' fastest pairs have a median: that is what it is
+compared with, so that a slow node cannot lower its own measure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
 from ultracluster.acceptance.runs import Run
 
-SHARE = 0.85
-"""A pair below this share of the median is slow: the share that our gates ask of a published figure."""
-FEWEST_PAIRS = 3
-"""A median of fewer says nothing."""
+FEWEST_NODES = 3
+"""Of two nodes both are in the only pair."""
+_FEWEST_OTHERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Shares of the others' median below which a node or a pair is slow."""
+
+    warn: float
+    fail: float
+
+
+SAME_DISTANCE = Limits(0.95, 0.85)
+UNKNOWN_DISTANCE = Limits(0.90, 0.80)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One run on two nodes."""
+    """Runs on two nodes."""
 
     nodes: tuple[str, str]
     size: int
     """Bytes."""
     busbw: float
-    """GB/s"""
+    """GB/s; the median where the pair ran several times, in either direction."""
+    distance: int | None = None
+    """Layers of switches between the nodes; None: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A node, or the path between two nodes, that is slower than others."""
+
+    nodes: tuple[str, ...]
+    busbw: float
+    """GB/s of its fastest pair."""
+    others: float
+    """GB/s: the median without it."""
+    failed: bool
+    """Below the limit of a failure; else below that of a warning."""
+
+    @property
+    def text(self) -> str:
+        below = 100 * (1 - self.busbw / self.others)
+        return (
+            f"{' + '.join(self.nodes)} {self.busbw:.2f} GB/s, others {self.others:.2f} ({below:.0f} % below)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,51 +70,182 @@ class Comparison:
 
     pairs: tuple[Pair, ...]
     median: float
-    """GB/s; 0 where there are too few pairs to compare."""
-    slow_pairs: tuple[Pair, ...]
-    slow_nodes: tuple[str, ...]
-    """Nodes of which each pair is slow, unless the partner explains all of them."""
+    """GB/s, of the nodes' fastest pairs; 0 where there are too few to compare."""
+    limits: Limits
+    slow: tuple[Suspect, ...] = ()
+    """Slow nodes, slowest first."""
+    slow_paths: tuple[Suspect, ...] = ()
+    """Slow pairs of nodes that are fast with others."""
+    not_judged: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why something cannot be told, by node; by "" for all of them."""
+
+    @property
+    def slow_nodes(self) -> tuple[str, ...]:
+        return tuple(sorted(suspect.nodes[0] for suspect in self.slow))
 
 
-def compare(runs: Iterable[Run]) -> Comparison:
-    """Find the nodes that are slower than the others, from the largest size that all pairs have."""
-    usable = [run for run in runs if len(run.nodes) == 2]
-    curves = [{row.size: row.out_of_place.busbw for row in run.rows if row.out_of_place} for run in usable]
-    sizes = set(curves[0]).intersection(*curves[1:]) if curves else set[int]()
-    size = max(sizes, default=0)
-    pairs = sorted(
-        (
-            Pair((run.nodes[0], run.nodes[1]), size, curve[size])
-            for run, curve in zip(usable, curves, strict=True)
-        )
-        if sizes
-        else (),
-        key=lambda pair: pair.busbw,
+_Figures = Mapping[frozenset[str], float]
+
+
+def compare(
+    runs: Iterable[Run], *, nodes: Sequence[str] = (), places: Mapping[str, Sequence[str]] | None = None
+) -> Comparison:
+    """Find the slow nodes, at the largest size that most pairs have.
+
+    Args:
+        runs: on two nodes each.
+        nodes: all that should have been in a pair.
+        places: switches of a node, from the widest to the leaf.
+    """
+    pairs = _pairs(runs, places or {})
+    everyone = sorted({*nodes, *(node for pair in pairs for node in pair.nodes)})
+    known = bool(pairs) and all(pair.distance is not None for pair in pairs)
+    limits = SAME_DISTANCE if known else UNKNOWN_DISTANCE
+    figures = {frozenset(pair.nodes): pair.busbw for pair in pairs}
+    measured = [node for node in everyone if any(node in pair for pair in figures)]
+    missing = {node: "no pair with it was measured" for node in everyone if node not in measured}
+    if len(measured) < FEWEST_NODES or len(figures) < _FEWEST_OTHERS:
+        said = f"{len(figures)} measured pair{'s' * (len(figures) != 1)} of {len(everyone)} nodes"
+        too_few = {"": f"{said}: too few to tell which node is slow"}
+        return Comparison(pairs, 0, limits, not_judged=too_few)
+
+    level = median(_fastest(figures, measured).values())
+    slow, unclear = _slow_nodes(figures, measured, UNKNOWN_DISTANCE)
+    if known:
+        slow, unclear = _at_equal_distance(pairs, measured, slow, unclear)
+    if 2 * len(slow) >= len(measured):
+        names = ", ".join(sorted(slow)[:8])
+        why = f"half of the {len(measured)} nodes are slower than the rest ({names}): no majority"
+        return Comparison(pairs, level, limits, not_judged={"": why})
+    top = max(figures.values())
+    if not slow and not unclear and level < UNKNOWN_DISTANCE.warn * top:
+        why = f"one pair reaches {top:.2f} GB/s, and most nodes no more than {level:.2f}: most may be slow"
+        return Comparison(pairs, level, limits, not_judged={"": why})
+    return Comparison(
+        pairs,
+        level,
+        limits,
+        tuple(sorted(slow.values(), key=lambda suspect: suspect.busbw / suspect.others)),
+        _slow_paths(pairs, {*slow, *unclear}, limits),
+        missing | unclear,
     )
-    if len(pairs) < FEWEST_PAIRS:
-        return Comparison(tuple(pairs), 0, (), ())
-    middle = median(pair.busbw for pair in pairs)
-    slow = [pair for pair in pairs if pair.busbw < SHARE * middle]
-    return Comparison(tuple(pairs), middle, tuple(slow), _slow_nodes(pairs, slow))
 
 
-def _slow_nodes(pairs: list[Pair], slow: list[Pair]) -> tuple[str, ...]:
-    """Fewest nodes that explain the slow pairs: again and again the node with most of those left."""
-    left, found = list(slow), list[str]()
-    fine = {node for pair in pairs if pair not in slow for node in pair.nodes}
-    while left:
-        counts: dict[str, int] = {}
-        for pair in left:
-            for node in pair.nodes:
-                counts[node] = counts.get(node, 0) + 1
-        worst = max(counts, key=lambda node: (counts[node], node not in fine))
-        if counts[worst] == 1 and all(
-            (node in fine) == (worst in fine) for pair in left for node in pair.nodes
-        ):
-            # one pair and nothing that tells its nodes apart: both are named
-            found += [node for node in left[0].nodes if node not in found]
-            left = left[1:]
+def _pairs(runs: Iterable[Run], places: Mapping[str, Sequence[str]]) -> tuple[Pair, ...]:
+    """The figures of the runs, by pair."""
+    curves = [
+        (run.nodes, {row.size: row.out_of_place.busbw for row in run.rows if row.out_of_place})
+        for run in runs
+        if len(run.nodes) == 2
+    ]
+    counts = Counter(size for _, curve in curves for size in curve)
+    size = max(counts, key=lambda size: (counts[size], size), default=0)
+    found: dict[frozenset[str], list[float]] = {}
+    named: dict[frozenset[str], tuple[str, str]] = {}
+    for nodes, curve in curves:
+        if curve.get(size, 0) > 0:
+            found.setdefault(frozenset(nodes), []).append(curve[size])
+            named.setdefault(frozenset(nodes), (nodes[0], nodes[1]))
+    pairs = (
+        Pair(named[key], size, median(busbw), _distance(*(places.get(node) for node in named[key])))
+        for key, busbw in found.items()
+    )
+    return tuple(sorted(pairs, key=lambda pair: (pair.busbw, pair.nodes)))
+
+
+def _distance(one: Sequence[str] | None, other: Sequence[str] | None) -> int | None:
+    """Layers below the switch that two nodes share."""
+    if not one or not other or len(one) != len(other):
+        return None
+    shared = 0
+    while shared < len(one) and one[shared] == other[shared]:
+        shared += 1
+    return len(one) - shared
+
+
+def _fastest(figures: _Figures, nodes: Collection[str], without: Collection[str] = ()) -> dict[str, float]:
+    """Each node's fastest pair, of those that contain none of `without`."""
+    best: dict[str, float] = {}
+    for pair, busbw in figures.items():
+        if pair.isdisjoint(without):
+            for node in pair.intersection(nodes):
+                best[node] = max(busbw, best.get(node, 0))
+    return best
+
+
+def _slow_nodes(
+    figures: _Figures, nodes: Sequence[str], limits: Limits, ignored: Collection[str] = ()
+) -> tuple[dict[str, Suspect], dict[str, str]]:
+    """The slow nodes, and why others cannot be judged; `ignored` nodes count for nobody's median."""
+    slow: dict[str, Suspect] = {}
+    unclear: dict[str, str] = {}
+    for node in nodes:
+        own = {pair: busbw for pair, busbw in figures.items() if node in pair}
+        others = _fastest(figures, nodes, {node})
+        counted = [busbw for other, busbw in others.items() if other not in ignored]
+        if not own or len(counted) < _FEWEST_OTHERS:
+            unclear[node] = "too few pairs without it to compare it with"
             continue
-        found.append(worst)
-        left = [pair for pair in left if worst not in pair.nodes]
-    return tuple(sorted(found))
+        best, reference = max(own.values()), median(counted)
+        if best >= limits.warn * reference:
+            continue
+        # a partner that is as slow with others explains the pair
+        if any(
+            busbw < limits.warn * others.get(partner, 0)
+            for pair, busbw in own.items()
+            for partner in pair - {node}
+        ):
+            slow[node] = Suspect((node,), best, reference, best < limits.fail * reference)
+        else:
+            unclear[node] = "it was measured only with nodes that are slow themselves"
+    return slow, unclear
+
+
+def _at_equal_distance(
+    pairs: Sequence[Pair], nodes: Sequence[str], slow: dict[str, Suspect], unclear: dict[str, str]
+) -> tuple[dict[str, Suspect], dict[str, str]]:
+    """The same, with the narrow limits, for each node at the distance at which most others were measured."""
+    slow, unclear = dict(slow), dict(unclear)
+    first = {*slow, *unclear}
+    classes: dict[int | None, dict[frozenset[str], float]] = {}
+    for pair in pairs:
+        classes.setdefault(pair.distance, {})[frozenset(pair.nodes)] = pair.busbw
+    members = {distance: {node for pair in one for node in pair} for distance, one in classes.items()}
+    ignored = first if len(classes) > 1 else ()
+    judged = {
+        distance: _slow_nodes(
+            one, [node for node in nodes if node in members[distance]], SAME_DISTANCE, ignored
+        )
+        for distance, one in classes.items()
+    }
+    for node in nodes:
+        own = [distance for distance in classes if node in members[distance]]
+        distance = max(own, key=lambda distance: (len(members[distance] - first), -(distance or 0)))
+        others = members[distance] - first - {node}
+        if len(others) < FEWEST_NODES and len(classes) > 1:
+            continue  # judged with the wide limits
+        named, unknown = judged[distance]
+        slow.pop(node, None)
+        unclear.pop(node, None)
+        if node in named:
+            slow[node] = named[node]
+        elif node in unknown:
+            unclear[node] = unknown[node]
+    return slow, unclear
+
+
+def _slow_paths(pairs: Sequence[Pair], explained: Collection[str], limits: Limits) -> tuple[Suspect, ...]:
+    """Slow pairs that no node explains, each compared with the other pairs at its distance."""
+    fair = [pair for pair in pairs if explained.isdisjoint(pair.nodes)]
+    found: list[Suspect] = []
+    for pair in fair:
+        others = [one.busbw for one in fair if one is not pair and one.distance == pair.distance]
+        here = limits
+        if len(others) < _FEWEST_OTHERS:
+            others, here = [one.busbw for one in fair if one is not pair], UNKNOWN_DISTANCE
+        if len(others) < _FEWEST_OTHERS:
+            continue
+        reference = median(others)
+        if pair.busbw < here.warn * reference:
+            found.append(Suspect(pair.nodes, pair.busbw, reference, pair.busbw < here.fail * reference))
+    return tuple(found)

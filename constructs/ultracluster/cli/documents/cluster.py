@@ -232,13 +232,45 @@ class PairRow(TypedDict):
     nodes: list[str]
     size: int
     busbw: float
+    distance: int | None
+    """Layers of switches between the nodes; null: not known."""
+
+
+class SlowRow(TypedDict):
+    """A slow node, or two nodes with a slow path between them."""
+
+    nodes: list[str]
+    busbw: float
+    """GB/s of its fastest pair."""
+    others_busbw: float
+    """GB/s: the median of the others, without it."""
+    outcome: Literal["fail", "warn"]
+
+
+class UnjudgedNode(TypedDict):
+    node: str
+    """Empty: no node can be judged."""
+    reason: str
+
+
+class PairLimits(TypedDict):
+    """Shares of the others' median below which a node is slow."""
+
+    warn: float
+    fail: float
 
 
 class PairDocument(TypedDict):
     """Runs over pairs of nodes."""
 
     median_busbw: float | None
+    """GB/s, of the nodes' fastest pairs; 0 where there are too few."""
+    limits: PairLimits
     slow_nodes: list[str]
+    slow: list[SlowRow]
+    slow_paths: list[SlowRow]
+    """Between nodes that are fast with others."""
+    not_judged: list[UnjudgedNode]
     pairs: list[PairRow]
 
 
