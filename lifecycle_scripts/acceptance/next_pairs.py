@@ -3,7 +3,7 @@
     python3 -IS next_pairs.py FOLDER NODE...
 
 A pair is as fast as its slower node. A node of one of the fastest pairs is fast, and a node that was slow
-with a fast one is slow. Each printed line is a pair of a node of which neither is known and a fast one; no node
+with a fast one is slow. Each line is a pair of a node of which neither is known and a fast one; no node
 is in two lines. No line: nothing is left to tell, or no pair has a figure.
 """
 
@@ -41,8 +41,9 @@ def read(folder: Path) -> dict[frozenset[str], float]:
         rows = [
             (int(row[1]), float(row[2])) for row in map(_ROW.match, text.splitlines()) if row and _is(row[2])
         ]
-        if (names := _NODES.search(text)) and rows:
-            figures[frozenset(names[1].split(","))] = max(rows)[1]
+        if names := _NODES.search(text):
+            # a pair without a figure was tried, and is not tried again
+            figures[frozenset(names[1].split(","))] = max(rows, default=(0, 0.0))[1]
     return figures
 
 

@@ -143,7 +143,11 @@ used = sorted(values.get("protocol", ()))
 if used and right and used != [right]:
     say("fail", "protocol", f"transport protocol {' and '.join(used)}; on this type the plugin uses {right}")
 nics = sorted({int(number) for number in values.get("provider", ()) if number})
-if nics and expected and not (set(nics) <= expected and len(nics) == 1):
-    say("warn", "interfaces", f"{' and '.join(map(str, nics))} EFA interfaces found, expected {' or '.join(map(str, sorted(expected)))}")
+fitting = [number for number in sorted(expected) if nics and number >= nics[-1]]
+known = " or ".join(map(str, sorted(expected)))
+if nics and nics[0] < min(fitting, default=nics[-1]):
+    say("fail", "interfaces", f"{' and '.join(map(str, nics))} EFA interfaces found, expected {known or nics[-1]}")
+elif nics and expected and not fitting:
+    say("warn", "interfaces", f"{' and '.join(map(str, nics))} EFA interfaces found, more than the {known} that are known")
 PYTHON
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from judged_logs import FAULTS, GOOD, P4D, change, outcomes, said
+from judged_logs import FAULTS, GOOD, P4D, change, host_report, outcomes, pair, ring, said
 from nccl_logs import GIB, P5EN
+
+from ultracluster.catalog import instance_types
 
 
 def test_a_good_run_on_four_nodes_passes() -> None:
@@ -55,7 +55,8 @@ def test_one_bad_process_is_enough_and_is_named() -> None:
 def test_sendrecv_is_right_on_p4d_with_an_old_plugin() -> None:
     report = said(P4D, kind="p4d.24xlarge", nodes=2)
 
-    assert report.verdict == "pass", report.as_text()
+    assert outcomes(report, "bandwidth") == ["pass"]
+    assert report.reason == "0 measured pairs of 2 nodes: too few to tell which node is slow"
     assert outcomes(report, "protocol") == ["pass"]
     assert report.nics == (4,)
 
@@ -74,16 +75,52 @@ def test_every_form_of_gpu_direct_is_known(form: str) -> None:
     assert said(change(channel=form)).verdict == "pass"
 
 
-def test_fewer_nics_warn() -> None:
-    report = said(change(provider="Selected provider is efa, fabric is efa (found 12 nics)"))
+def nics(found: int, *processes: str) -> str:
+    """The good log, in which some processes find another number of interfaces; all where none is named."""
+    text = GOOD.text()
+    return "".join(
+        line.replace("found 16 nics", f"found {found} nics") if line.startswith(processes or ("",)) else line
+        for line in text.splitlines(keepends=True)
+    )
 
-    assert report.verdict == "pass"
-    assert "12 EFA interfaces found, expected 16" in report.as_text()
-    assert outcomes(report, "interfaces") == ["warn"]
+
+def test_a_missing_nic_fails_and_its_processes_are_named() -> None:
+    report = said(nics(15, "ip-10-1-0-23:"))
+
+    assert report.verdict == "fail"
+    assert report.reason.startswith(
+        "4 nodes: 15 and 16 EFA interfaces found, expected 16: ip-10-1-0-23:4000, ip-10-1-0-23:4001"
+    )
+    assert outcomes(said(nics(12)), "interfaces") == ["fail"]
+    assert outcomes(said(nics(0)), "interfaces") == ["fail"]
 
 
-def test_the_number_of_interfaces_can_be_given() -> None:
+def test_a_missing_nic_in_a_pair_fails() -> None:
+    both = change(
+        pair("ip-10-1-0-21", "ip-10-1-0-22"), debug=True, provider="Selected provider is efa (found 15 nics)"
+    )
+
+    assert said(GOOD, both, *ring(GOOD.names())[1:]).verdict == "fail"
+
+
+def test_of_an_unknown_type_processes_are_compared_with_each_other() -> None:
+    assert outcomes(said(nics(15, "ip-10-1-0-23:"), kind="p9.48xlarge"), "interfaces") == ["fail"]
+    assert outcomes(said(nics(15), kind="p9.48xlarge"), "interfaces") == ["info"]
+
+
+def test_more_nics_than_known_warn() -> None:
     assert outcomes(said(GOOD, efa_interfaces=8), "interfaces") == ["warn"]
+    assert said(GOOD, efa_interfaces=8).verdict == "pass"
+    assert outcomes(said(GOOD, efa_interfaces=32), "interfaces") == ["fail"]
+
+
+def test_of_a_type_with_several_layouts_each_is_right() -> None:
+    right = instance_types()["p6e-gb200.36xlarge"].recommended_efa_interfaces
+    assert len(right) > 1
+    for found in range(right[-1] + 2):
+        log = change(gpus=4, provider=f"Selected provider is efa, fabric is efa (found {found} nics)")
+        expected = "pass" if found in right else "warn" if found > right[-1] else "fail"
+        assert outcomes(said(log, kind="p6e-gb200.36xlarge"), "interfaces") == [expected], found
 
 
 def test_a_log_that_is_cut_is_not_judged() -> None:
@@ -174,22 +211,28 @@ def test_single_nodes_are_judged_beside_the_fabric() -> None:
     assert said(change(mark="run=fabric"), *alone[1:]).verdict == "pass"
 
 
-def host_report(node: str, verdict: str) -> str:
-    return (
-        "# ultracluster-host "
-        + json.dumps({"host": node, "verdict": verdict, "summary": "devices: 31 EFA devices"})
-        + "\n"
-    )
-
-
 def test_reports_of_the_hosts_count() -> None:
-    good = [host_report(node, "pass") for node in GOOD.names()]
+    good = [host_report(node) for node in GOOD.names()]
 
     assert outcomes(said(GOOD, *good), "hosts") == ["pass"]
     assert said(GOOD, *good).verdict == "pass"
     assert said(GOOD, *good[:3], host_report(GOOD.names()[3], "fail")).verdict == "fail"
     assert said(GOOD, *good[:3], host_report(GOOD.names()[3], "not judged")).verdict == "not judged"
     assert said(GOOD, *good[:3]).verdict == "not judged"
+    assert said(GOOD, *good, host_report(GOOD.names()[0], "fail"), good[0]).verdict == "fail", (
+        "the worst counts"
+    )
+    assert (
+        said(GOOD, good[0], good[1]).reason == "no report of verify/fabric.sh from ip-10-1-0-23, ip-10-1-0-24"
+    )
+
+
+def test_without_reports_of_the_hosts_nothing_passes() -> None:
+    report = said(GOOD, *ring(GOOD.names()), bare=True)
+
+    assert report.verdict == "not judged"
+    assert outcomes(report, "hosts") == ["not judged"]
+    assert report.reason.startswith("no reports of verify/fabric.sh: EFA devices, modules, locked memory")
 
 
 def test_nvlink_between_nodes_says_nothing_about_efa() -> None:

@@ -7,6 +7,7 @@ from ultracluster.acceptance.curves import Figure, Gate, figures, gates
 from ultracluster.acceptance.job import manifest
 from ultracluster.acceptance.judge import judge
 from ultracluster.acceptance.log_reader import parse, read
+from ultracluster.acceptance.node_tools import slurm_script
 from ultracluster.acceptance.report import Check, Curve, Report
 from ultracluster.acceptance.runs import Logs, Run
 
@@ -24,4 +25,5 @@ __all__ = [
     "manifest",
     "parse",
     "read",
+    "slurm_script",
 ]

@@ -1,14 +1,16 @@
 """The acceptance job for Kubernetes.
 
-Slurm's is lifecycle_scripts/acceptance/nccl_tests.sbatch, as it is.
+Slurm's is `node_tools.slurm_script`.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from string import Template
 
 from ultracluster.acceptance.neuron_job import neuron_values
+from ultracluster.acceptance.node_tools import packed_tools
 from ultracluster.acceptance.patterns import scripts_folder
 from ultracluster.catalog import instance_type as known_type
 from ultracluster.catalog import nearest_instance_types
@@ -47,8 +49,8 @@ def manifest(
     Args:
         instance_type: EC2 name, with or without HyperPod's prefix "ml.".
         nodes: workers, one per instance.
-        image: container with nccl-tests (on Trainium nccom-test), Open MPI, an SSH server, libfabric and the
-            EFA plugin.
+        image: container with nccl-tests (on Trainium nccom-test), Open MPI, an SSH server, libfabric, the EFA
+            plugin, and Python 3, without which the nodes are not looked at.
         name: of the job; up to 40 characters of a DNS label.
         namespace: where it runs.
         hyperpod: the nodes are HyperPod's, whose label has its prefix "ml.", too.
@@ -115,6 +117,10 @@ def manifest(
     text = (folder / ("neuron_mpijob.yaml" if neuron else "mpijob.yaml")).read_text(encoding="utf-8")
     if domain:
         text += (folder / "compute_domain.yaml").read_text(encoding="utf-8")
+    if not neuron:
+        tools = packed_tools(facts, efa_interfaces=interfaces)
+        values["tools"] = base64.b64encode(tools).decode()
+        text += (folder / "tools.yaml").read_text(encoding="utf-8")
     if efa_claims:
         text += (folder / "efa_claim.yaml").read_text(encoding="utf-8")
     rendered = Template(text).substitute(values)

@@ -61,6 +61,30 @@ def judge(
 
 
 @app.command()
+def script(
+    instance_type: Annotated[str, typer.Option("--type", help="EC2 instance type.", show_default=False)],
+    efa_interfaces: Annotated[
+        int | None, typer.Option(min=1, help="Per node, where AWS names no number.", show_default=False)
+    ] = None,
+) -> None:
+    """Print the acceptance job for Slurm, with what it runs on nodes. Exit code 2 if there can be none."""
+    from ultracluster.acceptance.node_tools import slurm_script
+    from ultracluster.catalog import instance_type as known_type
+    from ultracluster.catalog import nearest_instance_types
+
+    name = instance_type.removeprefix("ml.")
+    kind = known_type(name)
+    if kind is None:
+        near = ", ".join(nearest_instance_types(name)) or "none"
+        refuse(f"the catalogue does not know {name}; similar: {near}")
+    try:
+        text = slurm_script(kind, efa_interfaces=efa_interfaces)
+    except ValueError as error:
+        refuse(str(error))
+    typer.echo(text, nl=False)
+
+
+@app.command()
 def manifest(
     instance_type: Annotated[str, typer.Option("--type", help="EC2 instance type.", show_default=False)],
     image: Annotated[

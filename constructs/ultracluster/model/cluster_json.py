@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ultracluster.catalog import InstanceType
+from ultracluster.catalog.node_facts import type_facts
 from ultracluster.config import Environment
 from ultracluster.config.environment import Access
 from ultracluster.config.lustre import LustreFacts
@@ -178,31 +178,6 @@ def _metadata(access: Access) -> dict[str, object]:
 def _own_steps(cluster: Cluster, group: Group) -> dict[str, object]:
     steps = [step.for_node() for step in steps_of_group(cluster.environment, group.name)]
     return {"steps": steps} if steps else {}
-
-
-def type_facts(kind: InstanceType) -> dict[str, object]:
-    """What node scripts and acceptance jobs know of a type; a fact that is not known is left out, because
-    unknown is not no."""
-    maker = kind.accelerator.manufacturer if kind.accelerator else ""
-    facts: dict[str, object] = {
-        "accelerators": kind.accelerator.count if kind.accelerator else 0,
-        "efa_interfaces": kind.least_efa_interfaces,
-        "local_nvme_disks": kind.local_nvme_disks,
-        # of a type that is no more than a name, not even that is known
-        "accelerator": {"NVIDIA": "nvidia", "AWS": "neuron"}.get(maker, "none" if kind.vcpu else None),
-        # by which health checks know the generation
-        "accelerator_name": kind.accelerator.name if kind.accelerator else None,
-        # several are right where AWS describes layouts instead of a maximum
-        "efa_layouts": list(kind.recommended_efa_interfaces) or None,
-        "gpu_direct_rdma": kind.gpu_direct_rdma,
-        "imex": kind.imex,
-        "lustre_efa_interfaces": kind.lustre_efa_interfaces,
-        "nvswitch": kind.nvswitch,
-        "nccl_protocol": kind.nccl_protocol,
-        "nccl_largest_gib": kind.largest_message_gib,
-        "nccl_two_nodes_judged": kind.nccl_two_nodes_judged or None,
-    }
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _gpudirect_storage(cluster: Cluster, group: Group) -> dict[str, object]:

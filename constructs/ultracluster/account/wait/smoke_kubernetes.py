@@ -19,6 +19,7 @@ from ultracluster.model.devices import claims_efa
 
 NAMESPACE = "default"
 _PLACES = {
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "MPIJob": "/apis/kubeflow.org/v2beta1/namespaces/{}/mpijobs",
     "ComputeDomain": "/apis/{version}/namespaces/{}/computedomains",
     "ResourceClaimTemplate": "/apis/{version}/namespaces/{}/resourceclaimtemplates",

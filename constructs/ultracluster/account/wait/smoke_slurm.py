@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import io
 import shlex
 import tarfile
@@ -11,14 +12,15 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from ultracluster.acceptance.node_tools import slurm_script
 from ultracluster.account.aws import AccountError
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer, Shell
 from ultracluster.account.wait.slurm import SlurmNode, slurm_node_of
 from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
+from ultracluster.catalog import instance_type
 from ultracluster.model import Cluster
 from ultracluster.project.archives import extract
-from ultracluster.scripts_folder import scripts_folder
 
 PART = 16_000
 """Characters of one answer; Run Command keeps 24,000."""
@@ -78,8 +80,9 @@ def by_hand(cluster: Cluster, pair: Pair, why: str) -> Smoke:
         pair.group,
     )
     command = (
-        f"on the cluster (`ultracluster connect {cluster.name}`): sbatch --nodes=2 "
-        f"--partition={partition} nccl_tests.sbatch   # of lifecycle_scripts/acceptance; then here: "
+        f"ultracluster acceptance script --type {pair.instance_type} > nccl_tests.sbatch; then on the cluster "
+        f"(`ultracluster connect {cluster.name}`): sbatch --nodes=2 --partition={partition} "
+        "nccl_tests.sbatch; then here: "
         f"ultracluster acceptance judge LOGS --type {pair.instance_type} --nodes 2"
     )
     names = tuple(node.name for node in pair.nodes)
@@ -105,15 +108,24 @@ class _Job:
 
     def run(self) -> str:
         """Submit and wait; why there is nothing to judge, or nothing."""
-        script = (scripts_folder() / "acceptance" / "nccl_tests.sbatch").read_bytes()
-        packed = base64.b64encode(script).decode()
+        kind = instance_type(self._pair.instance_type)
+        if kind is None:
+            return f"the catalogue does not know {self._pair.instance_type}"
+        script = slurm_script(kind)
+        refused = self._send(base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode())
+        if refused:
+            return refused
         words = [
             "sbatch", "--parsable", "--nodes=2", f"--job-name={self.name}", "--chdir=/", "--time=00:30:00",
             f"--nodelist={','.join(one.name for one in self._named)}",
             f"--partition={self._named[0].partition}", f"--output={self.folder}.out",
             f"--export=ALL,ACCEPTANCE_OUTPUT={self.folder},ACCEPTANCE_TYPE={self._pair.instance_type}",
         ]  # fmt: skip
-        answer = self._ask(self._entrance, f"echo {packed} | base64 -d | {shlex.join(words)} 2>&1")
+        sent = f"{self.folder}.script"
+        answer = self._ask(
+            self._entrance,
+            f"base64 -d {sent} | gunzip | {shlex.join(words)} 2>&1; S=$?; rm -f {sent}; exit $S",
+        )
         number = answer.text.strip().splitlines()[-1].split(";")[0] if answer.text.strip() else ""
         if not answer.good or not number.isdigit():
             return f"sbatch refused the job: {answer.why or answer.text.strip()[-300:]}"
@@ -133,6 +145,16 @@ class _Job:
         return (
             f"job {number} has not ended in {LIMIT / 60:g} minutes ({state.replace('|', ': ') or 'no state'})"
         )
+
+    def _send(self, packed: str) -> str:
+        """The packed script to the entrance, in parts; why that failed, or nothing."""
+        for start in range(0, len(packed), PART):
+            part = packed[start : start + PART]
+            writing = f"umask 077; echo {part} >>{self.folder}.script"
+            answer = self._ask(self._entrance, writing)
+            if not answer.good:
+                return f"the job's script cannot be written there: {answer.why or answer.text.strip()[-200:]}"
+        return ""
 
     def fetch(self, folder: Path) -> list[Path]:
         """The job's logs, in a folder of this machine."""
@@ -164,7 +186,7 @@ class _Job:
     def cancel(self) -> None:
         """End the job, if it is there, and remove its files; by its name, known before its number is."""
         with contextlib.suppress(AccountError):
-            self._ask(self._entrance, f"scancel --quiet --name={self.name}")
+            self._ask(self._entrance, f"scancel --quiet --name={self.name}; rm -f {self.folder}.script")
             self.clean()
 
     def clean(self) -> None:
