@@ -150,6 +150,36 @@ def test_the_slow_node_is_found(tmp_path: Path) -> None:
     assert report.pairs.slow_nodes == ("ip-10-1-0-25",)
 
 
+def test_a_folder_with_logs_of_another_run_is_refused(tmp_path: Path) -> None:
+    """They would be judged together."""
+    cluster = with_figures(tmp_path, 4)
+    cluster.submit()
+    before = cluster.logs
+
+    again = cluster.submit()
+
+    assert again.returncode == 3
+    assert "has logs of another run, which would be judged with these: set ACCEPTANCE_OUTPUT" in again.stderr
+    assert cluster.logs == before
+
+
+def test_a_good_node_between_two_slow_ones_meets_a_fast_one(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 5)
+    nodes = cluster.nodes
+    slow = {nodes[0], nodes[2]}
+    for index, one in enumerate(nodes):
+        for other in (*nodes[index + 1 :], *nodes[:index]):
+            busbw = 250.0 if slow & {one, other} else 365.0
+            cluster.answers([one, other], {4 * GIB: busbw})
+    cluster.submit()
+
+    runs = [call for call in cluster.calls if "--nodes=2 " in call]
+    assert len(runs) == 5 + 1
+    report = judge(read(cluster.logs), instance_type="p5en.48xlarge")
+    assert report.pairs and report.pairs.slow_nodes == (nodes[0], nodes[2])
+    assert not report.pairs.not_judged
+
+
 def test_nccl_must_not_fall_back(tmp_path: Path) -> None:
     cluster = with_figures(tmp_path, 4)
     cluster.submit(ACCEPTANCE_IMAGE="/fsx/nccl-tests.sqsh")
@@ -195,7 +225,7 @@ def test_p4d_is_measured_on_two_nodes_as_published(tmp_path: Path) -> None:
     assert "NCCL_ALGO" not in cluster.calls[-1]
     report = judge(read(cluster.logs), instance_type="p4d.24xlarge", nodes=2)
     assert [check.id for check in report.checks if check.outcome == "not judged"] == ["pairs"]
-    assert [check.outcome for check in report.checks if check.id == "bandwidth"][0] == "pass"
+    assert [check.outcome for check in report.checks if check.id == "bandwidth"] == ["pass", "info", "info"]
 
 
 def test_of_a_type_that_cluster_json_lacks_the_hardware_tells(tmp_path: Path) -> None:
@@ -222,6 +252,7 @@ def test_gb200_needs_an_imex_channel_and_has_four_gpus(tmp_path: Path) -> None:
 
     assert refused.returncode == 1
     assert refused.stdout.splitlines()[-1].startswith("FAIL: not all nodes have an IMEX channel")
+    shutil.rmtree(tmp_path / "ultracluster-acceptance-17")
 
     for nodes in [[name] for name in cluster.nodes] + [cluster.nodes]:
         cluster.answers(nodes, {16 * GIB: 800.0}, gpus=4)
@@ -314,7 +345,9 @@ def test_the_slurm_script_is_clean(tool: list[str]) -> None:
 
 def read_back(text: str) -> dict[str, Any]:
     documents = {document["kind"]: document for document in YAML(typ="safe").load_all(text)}
-    assert not re.search(r"\$\{(?!#|!|nodes\[|hosts|extra)", text), "a place of the template was not filled"
+    assert not re.search(r"\$\{(?!#|!|nodes\[|hosts|extra|more|both)", text), (
+        "a place of the template was not filled"
+    )
     return documents
 
 

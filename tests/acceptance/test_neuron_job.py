@@ -17,7 +17,8 @@ IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/neuron:1"
 FAKE = """#!/usr/bin/env bash
 echo "$(basename "$0") $*" >>"$FAKE/calls"
 case $(basename "$0") in
-  mpirun) while [[ $1 != nccom-test ]]; do shift; done && exec "$@" ;;
+  mpirun) while (($# > 0)) && [[ $1 != @(nccom-test|neuron-ls) ]]; do shift; done && exec "$@" ;;
+  neuron-ls) cat "$FAKE/neuron-ls.json" ;;
   getent) echo "10.1.0.21 $2" ;;
   nccom-test)
     echo "root=${NEURON_RT_ROOT_COMM_ID-} provider=$FI_PROVIDER" >>"$FAKE/calls"
@@ -81,7 +82,9 @@ def test_a_type_without_efa_has_no_fabric() -> None:
 def test_the_launcher_writes_what_the_judge_reads(tmp_path: Path) -> None:
     (launcher,) = replicas("trn1.32xlarge", 2)["Launcher"]["containers"]
     (script,) = launcher["args"]
-    for name in ("mpirun", "getent", "nccom-test"):
+    device = '{"neuron_device": 0, "nc_count": 2, "connected_to": [1, 2]}'
+    (tmp_path / "neuron-ls.json").write_text("[" + ",\n".join([device] * 16) + "]\n")
+    for name in ("mpirun", "getent", "nccom-test", "neuron-ls"):
         (tmp_path / name).write_text(FAKE)
         (tmp_path / name).chmod(0o755)
     for count in (1, 2):
@@ -104,6 +107,7 @@ def test_the_launcher_writes_what_the_judge_reads(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = judge_nccom(parse_nccom(done.stdout), instance_type="trn1.32xlarge", nodes=2)
     assert report.verdict == "pass", report.as_text()
+    assert "2 nodes show all devices and equally many links" in report.as_text()
     calls = (tmp_path / "calls").read_text()
     assert "allr --hosts job-worker-0.job job-worker-1.job" in calls
     assert "root=10.1.0.21:45654 provider=efa" in calls

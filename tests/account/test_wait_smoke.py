@@ -9,16 +9,19 @@ from typing import Any
 import nccl_logs
 import pytest
 from hyperpod_service import account, refusal
+from judged_logs import host_report
 from kubernetes_service import Api, open_api, serving
 from wait_support import Machines, Ssm, Time
 
+from ultracluster.acceptance.node_tools import slurm_script
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import GroupSeen, Look, NodeSeen
 from ultracluster.account.wait.shell import RunCommand
 from ultracluster.account.wait.slurm import SlurmNode
 from ultracluster.account.wait.smoke import LIMIT, Clock, Pair, Smoke, pairs
 from ultracluster.account.wait.smoke_kubernetes import run_on_kubernetes
-from ultracluster.account.wait.smoke_slurm import run_on_slurm
+from ultracluster.account.wait.smoke_slurm import PART, run_on_slurm
+from ultracluster.catalog import instance_types
 from ultracluster.config import Environment, load
 from ultracluster.model import resolve
 
@@ -39,7 +42,8 @@ MARK = f"run=fabric algo=ring nodes={','.join(HOSTS)} mnnvl=0"
 
 
 def log(**changes: Any) -> str:
-    return nccl_logs.Log(hosts=HOSTS, mark=MARK, **changes).text()
+    hosts = "".join(map(host_report, HOSTS))
+    return hosts + nccl_logs.Log(hosts=HOSTS, mark=MARK, **changes).text()
 
 
 class Slurm:
@@ -123,8 +127,9 @@ def test_right_results_over_efa_pass_and_leave_nothing(slurm: Slurm) -> None:
         "a bandwidth of two nodes is indicative only"
     )
     assert f"--nodelist={','.join(HOSTS)}" in slurm.words and "--partition=train" in slurm.words
-    script = (slurm.machines.folder / "script").read_bytes()
-    assert script == (ROOT / "lifecycle_scripts/acceptance/nccl_tests.sbatch").read_bytes()
+    script = (slurm.machines.folder / "script").read_text()
+    assert script == slurm_script(instance_types()["p5en.48xlarge"])
+    assert len(script) > PART, "sent in parts"
     assert slurm.said == ["job 4711: PENDING, Resources", "job 4711: RUNNING, None"]
     assert not slurm.left and not slurm.cancelled
 
@@ -147,7 +152,7 @@ def test_logs_longer_than_one_answer_come_whole(slurm: Slurm) -> None:
         ({"finished": False}, "fail", "status 1"),
         (
             {"provider": "Selected provider is efa, fabric is efa-direct (found 15 nics)"},
-            "not judged",
+            "fail",
             "15 EFA interfaces found, expected 16",
         ),
         ({"debug": False}, "not judged", ""),
@@ -160,6 +165,12 @@ def test_what_is_not_right_never_passes(
     found = slurm.run()
     assert found.verdict == verdict and reason in found.reason, found.reason
     assert found.logs == f"/var/tmp/{slurm.name} on {FIRST}" and slurm.left, "the logs are kept"  # noqa: S108
+
+
+def test_without_reports_of_the_hosts_nothing_passes(slurm: Slurm) -> None:
+    slurm.log(nccl_logs.Log(hosts=HOSTS, mark=MARK).text())
+    found = slurm.run()
+    assert found.verdict == "not judged" and "no reports of verify/fabric.sh" in found.reason
 
 
 def test_a_refused_job_is_not_judged_and_says_how(slurm: Slurm) -> None:
@@ -241,6 +252,7 @@ def test_two_ready_nodes_of_each_group_with_a_fabric() -> None:
 
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
+MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -251,8 +263,13 @@ class Cluster:
         self.api, self.states = api, list(states)
         self.time = Time()
         api.objects["POST", JOBS] = (201, self._created)
+        api.objects["POST", MAPS] = (201, self._created_map)
         api.objects["GET", PODS] = (200, {"items": [{"metadata": {"name": "launcher-x"}}]})
         api.objects["GET", f"{PODS}/launcher-x/log"] = (200, text.encode())
+
+    def _created_map(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.api.objects["DELETE", f"{MAPS}/{body['metadata']['name']}"] = (200, {})
+        return body
 
     def _created(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         self.name = body["metadata"]["name"]
