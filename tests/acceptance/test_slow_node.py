@@ -113,7 +113,7 @@ def test_with_fewer_pairs_a_good_node_is_not_named_and_a_slow_one_never_passes(
     fabric.runs = chance.sample(fabric.runs, chance.randint(0, len(fabric.runs)))
     said = fabric.compare()
     assert set(said.slow_nodes) <= set(fabric.slow)
-    if fabric.slow:
+    if fabric.slow and any(not set(one.nodes) & set(fabric.slow) for one in fabric.runs):
         assert said.slow or said.slow_paths or said.not_judged
 
 
@@ -275,7 +275,7 @@ def test_without_pairs_no_verdict_passes() -> None:
     report = said(good, hosts, bare=True)
 
     assert report.verdict == "not judged"
-    assert report.reason == "0 measured pairs of 4 nodes: too few to tell which node is slow"
+    assert report.reason == "0 measured pairs of 4 nodes: too few to tell which is slow"
 
 
 def test_a_cut_log_of_a_pair_is_not_judged() -> None:

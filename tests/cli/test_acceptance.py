@@ -26,7 +26,7 @@ def run(*arguments: object) -> Result:
     ("log", "kind", "nodes", "code", "last"),
     [
         ("p5en-4-nodes.log", "p5en.48xlarge", 4, 0, "PASS: 364.87 GB/s at 4 GiB, gate 310"),
-        ("p4d-2-nodes-plugin-1.13.log", "p4d.24xlarge", 2, 0, "PASS: 77.00 GB/s at 2 GiB, gate 65"),
+        ("p4d-2-nodes-plugin-1.13.log", "p4d.24xlarge", 2, 3, "NOT JUDGED: 2 nodes are too few to tell which is slow"),
         (
             "p5en-4-nodes-tcp-fallback.log",
             "p5en.48xlarge",
@@ -102,7 +102,8 @@ def test_the_manifest() -> None:
     result = run("manifest", "--type", "p5.48xlarge", "--image", "example/nccl-tests:1")
 
     assert result.exit_code == 0
-    assert YAML(typ="safe").load(result.output)["kind"] == "MPIJob"
+    kinds = [document["kind"] for document in YAML(typ="safe").load_all(result.output)]
+    assert kinds == ["MPIJob", "ConfigMap"]
     refused = run("manifest", "--type", "m5.xlarge", "--image", "example/nccl-tests:1")
     assert refused.exit_code == 2
     assert refused.output == (
@@ -126,3 +127,17 @@ def test_nothing_slow_is_loaded() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_the_script_for_slurm() -> None:
+    result = run("script", "--type", "ml.p5en.48xlarge")
+
+    assert result.exit_code == 0
+    assert result.output.startswith("#!/usr/bin/env bash\n#SBATCH ")
+    for kind, words in (
+        ("p5n.48xlarge", "the catalogue does not know p5n.48xlarge; similar: "),
+        ("m5.xlarge", "m5.xlarge has no accelerators"),
+    ):
+        refused = run("script", "--type", kind)
+        assert refused.exit_code == 2
+        assert refused.output.startswith(words)

@@ -57,7 +57,8 @@ def judge(
     singles = [run for run in runs if run is not largest and len(run.nodes) == 1]
     pairs = [run for run in runs if run is not largest and len(run.nodes) == 2]
     others = [run for run in runs if run is not largest and run not in singles and run not in pairs]
-    checks = [*_hosts(logs, largest), *_size(largest, kind, nodes)]
+    hosts = list(_hosts(logs, largest))
+    checks = [*(hosts if logs.hosts else ()), *_size(largest, kind, nodes)]
     for run in [largest, *others, *singles]:
         label = _label(run)
         checks += _results(run, label)
@@ -74,6 +75,8 @@ def judge(
     checks += _plugin(largest, plugin_version)
     comparison = compare(pairs, nodes=largest.nodes, places=logs.places)
     checks += _slow(comparison)
+    if not logs.hosts:  # after what the runs themselves show
+        checks += hosts
     return _report(name, logs, largest, checks, [largest, *others, *singles], comparison)
 
 

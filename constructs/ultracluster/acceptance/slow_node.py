@@ -104,10 +104,13 @@ def compare(
     figures = {frozenset(pair.nodes): pair.busbw for pair in pairs}
     measured = [node for node in everyone if any(node in pair for pair in figures)]
     missing = {node: "no pair with it was measured" for node in everyone if node not in measured}
+    if len(everyone) < FEWEST_NODES:
+        why = f"{len(everyone)} node{'s are' if len(everyone) != 1 else ' is'} too few to tell which is slow"
+        return Comparison(pairs, 0, limits, not_judged={"": why})
     if len(measured) < FEWEST_NODES or len(figures) < _FEWEST_OTHERS:
-        said = f"{len(figures)} measured pair{'s' * (len(figures) != 1)} of {len(everyone)} nodes"
-        too_few = {"": f"{said}: too few to tell which node is slow"}
-        return Comparison(pairs, 0, limits, not_judged=too_few)
+        number = f"{len(figures)} measured pair{'s' * (len(figures) != 1)}"
+        why = f"{number} of {len(everyone)} nodes: too few to tell which is slow"
+        return Comparison(pairs, 0, limits, not_judged={"": why})
 
     level = median(_fastest(figures, measured).values())
     slow, unclear = _slow_nodes(figures, measured, UNKNOWN_DISTANCE)

@@ -80,8 +80,8 @@ def by_hand(cluster: Cluster, pair: Pair, why: str) -> Smoke:
         pair.group,
     )
     command = (
-        f"ultracluster acceptance script --type {pair.instance_type} > nccl_tests.sbatch; then on the cluster "
-        f"(`ultracluster connect {cluster.name}`): sbatch --nodes=2 --partition={partition} "
+        f"ultracluster acceptance script --type {pair.instance_type} > nccl_tests.sbatch; then on the "
+        f"cluster (`ultracluster connect {cluster.name}`): sbatch --nodes=2 --partition={partition} "
         "nccl_tests.sbatch; then here: "
         f"ultracluster acceptance judge LOGS --type {pair.instance_type} --nodes 2"
     )

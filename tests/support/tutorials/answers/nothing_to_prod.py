@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
+from judged_logs import beside
 from moto import mock_aws
 from nccl_logs import P5EN, Log
 from preflight_account import World, furnish
@@ -176,7 +177,8 @@ def deployed(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
 def measured(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Logs of nccl-tests on four nodes, composed from published lines."""
     (folder / "acceptance").mkdir(exist_ok=True)
-    (folder / "acceptance" / "all_reduce.log").write_text(Log(nodes=4, figures=P5EN).text())
+    text = Log(nodes=4, figures=P5EN).text()
+    (folder / "acceptance" / "all_reduce.log").write_text(text + beside(text))
     yield
 
 
