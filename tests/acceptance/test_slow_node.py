@@ -159,7 +159,7 @@ def test_most_nodes_slow_are_not_judged() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_one_or_two_nodes_cannot_be_compared(count: int) -> None:
-    runs = [run(*names(2), 300.0)] if count == 2 else []
+    runs = [run("ip-10-1-0-21", "ip-10-1-0-22", 300.0)] if count == 2 else []
     said = compare(runs, nodes=names(count))
 
     assert "too few to tell" in said.not_judged[""]

@@ -221,8 +221,9 @@ class _Reader:
         except (ValueError, RecursionError):
             return
         if isinstance(report, dict) and isinstance(report.get("host"), str):  # pyright: ignore[reportUnknownMemberType]
-            hosts = self._logs.hosts
-            hosts[report["host"]] = max(hosts.get(report["host"], {}), report, key=_badness)
+            entry: dict[str, Any] = report
+            hosts, host = self._logs.hosts, str(entry["host"])
+            hosts[host] = max(hosts.get(host, {}), entry, key=_badness)
 
     def _row_goes_on(self, text: str) -> bool:
         """Takes the figures of a row, however they are spread over lines; False if these are none."""

@@ -237,7 +237,7 @@ def _at_equal_distance(
     return slow, unclear
 
 
-def _slow_paths(pairs: Sequence[Pair], explained: Collection[str], limits: Limits) -> tuple[Suspect, ...]:
+def _slow_paths(pairs: Sequence[Pair], explained: set[str], limits: Limits) -> tuple[Suspect, ...]:
     """Slow pairs that no node explains, each compared with the other pairs at its distance."""
     fair = [pair for pair in pairs if explained.isdisjoint(pair.nodes)]
     found: list[Suspect] = []
