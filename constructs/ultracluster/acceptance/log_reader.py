@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ultracluster.acceptance.lines import Fragment, Process, fragments, read_lines
 from ultracluster.acceptance.patterns import patterns
@@ -220,8 +220,10 @@ class _Reader:
             report: Any = json.loads(text)
         except (ValueError, RecursionError):
             return
-        if isinstance(report, dict) and isinstance(report.get("host"), str):  # pyright: ignore[reportUnknownMemberType]
-            entry: dict[str, Any] = report
+        if not isinstance(report, dict):
+            return
+        entry = cast("dict[str, Any]", report)
+        if isinstance(entry.get("host"), str):
             hosts, host = self._logs.hosts, str(entry["host"])
             hosts[host] = max(hosts.get(host, {}), entry, key=_badness)
 
