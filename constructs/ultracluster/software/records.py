@@ -1,0 +1,338 @@
+"""Rows of a lock file held against what public sources record (`catalog/software_records.json`).
+
+A row that differs from its record is a contradiction; so is a host, suite, key, package or version that no
+record knows for its repository. A row that no source names exactly is not checked, and counted as such.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError
+
+import ultracluster.catalog
+from ultracluster.config.base import Many, Model
+from ultracluster.config.file_text import text_of
+from ultracluster.software.artifact import Artifact, PackageSet, Repository, Sha256
+from ultracluster.software.lock import InvalidLockError, Release, read_lock, releases_folder
+
+FILE = Path(ultracluster.catalog.__file__).with_name("software_records.json")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+Place = Annotated[str, Field(pattern=r"^[a-z]+[0-9][0-9.]*-(x86_64|aarch64)$")]
+
+
+class Source(Model):
+    """A public source."""
+
+    what: Annotated[str, Field(min_length=10)]
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+
+
+class FileRecord(Model):
+    """A file as a source records it."""
+
+    component: str
+    version: str
+    host: str
+    """Empty where a package index serves it under a name of its own."""
+    size: int | None = None
+    sha256: Sha256 | None = None
+    sha512: str | None = None
+    """Without any digest: the file is published, and no source records its digest."""
+    source: str
+
+
+class VersionRecord(Model):
+    """A version of a package as a source records it."""
+
+    version: str | None = None
+    """None: the source names the package only."""
+    places: Many[Place]
+    """Systems and processors for which the source names it."""
+    source: str
+
+
+class RepositoryRecord(Model):
+    """A package repository and what it is known to hold."""
+
+    name: str
+    urls: dict[str, Many[Place]]
+    """Its addresses, each with the systems and processors that it is for."""
+    suites: Many[str]
+    key_fingerprint: str
+    source: str
+    packages: dict[str, Many[VersionRecord]]
+
+
+class Records(Model):
+    """The whole file; a lock file of your own may have such a file beside it."""
+
+    about: dict[str, str] = {}
+    sources: dict[str, Source]
+    files: dict[str, FileRecord] = {}
+    repositories: Many[RepositoryRecord] = ()
+    systems: dict[str, dict[str, Many[VersionRecord]]] = {}
+    """Packages of the system's own repositories, by system (`ubuntu24.04`, or `ubuntu` for all of them)."""
+
+
+class Row(NamedTuple):
+    """One file or package of a lock file as it compares with the records."""
+
+    component: str
+    name: str
+    """Name of the file, or of the package with its version."""
+    line: int
+    """In the lock file: of the value that contradicts, else of the name."""
+    state: Literal["checked", "open", "contradiction"]
+    detail: str
+    """What the record says, or what is not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How the rows of a lock file compare with the records."""
+
+    file: Path
+    rows: tuple[Row, ...]
+
+    @property
+    def total(self) -> int:
+        return len(self.rows)
+
+    @property
+    def checked(self) -> int:
+        """Rows that agree with a record of exactly this."""
+        return sum(row.state == "checked" for row in self.rows)
+
+    @property
+    def open(self) -> tuple[Row, ...]:
+        """Rows that no source names exactly."""
+        return tuple(row for row in self.rows if row.state == "open")
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Each contradiction with file and line."""
+        return tuple(
+            f"{self.file}:{row.line}: {row.component}: {row.detail}"
+            for row in self.rows
+            if row.state == "contradiction"
+        )
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.checked} of {self.total} artefacts checked against a record"
+
+
+class _ContradictionError(Exception):
+    """What a record says otherwise; `text` is the value of the lock file that differs."""
+
+    def __init__(self, text: str, detail: str) -> None:
+        super().__init__(detail)
+        self.text = text
+
+
+class _NotRecordedError(Exception):
+    """What no source names exactly."""
+
+
+@cache
+def records() -> Records:
+    """The records of this package."""
+    return Records.model_validate_json(FILE.read_text(encoding="utf-8"))
+
+
+def records_for(file: Path) -> Records:
+    """The records that a lock file is held against.
+
+    Beside a lock file of your own, `<release>.records.json` adds what you vouch for yourself.
+
+    Raises:
+        InvalidLockError: that file cannot be read or is not a file of records.
+    """
+    own = file.with_suffix(".records.json")
+    if file.parent == releases_folder() or not own.is_file():
+        return records()
+    try:
+        mine = Records.model_validate_json(text_of(own))
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise InvalidLockError(f"{own} is not a file of records: {where}: {fault['msg']}") from None
+    except (OSError, ValueError) as error:
+        raise InvalidLockError(f"{own} is not a file of records: {error}") from None
+    return mine.model_copy(
+        update={
+            "files": {**records().files, **mine.files},
+            "repositories": (*mine.repositories, *records().repositories),
+            "systems": {**records().systems, **mine.systems},
+        }
+    )
+
+
+def checked(file: Path, release: Release | None = None) -> Checked:
+    """Hold every file and package of a lock file against the records.
+
+    Args:
+        file: the lock file; contradictions name it and the line.
+        release: its content where the caller has read it already, or has completed it.
+
+    Raises:
+        InvalidLockError: the lock file, or the file of records beside it, cannot be used.
+    """
+    release = release or read_lock(file)
+    known = records_for(file)
+    lines = _Lines(text_of(file))
+    rows: list[Row] = []
+    for component, part in release.components.items():
+        for artifact in part.artifacts:
+            texts = [value for _, value in _values(artifact)]
+            check = partial(_check_file, known, component, part.version, artifact)
+            rows.append(_row(component, artifact.name, check, lines.of(texts)))
+        for entry in part.packages:
+            here = lines.of([*entry.names, *(value for _, value in _values(entry.repository))])
+            for spec in entry.names:
+                rows.append(_row(component, spec, partial(_check_package, known, entry, spec), here))
+    return Checked(file, tuple(rows))
+
+
+def _row(component: str, name: str, check: Callable[[], str], lines: dict[str, int]) -> Row:
+    try:
+        return Row(component, name, lines[name], "checked", check())
+    except _NotRecordedError as error:
+        return Row(component, name, lines[name], "open", str(error))
+    except _ContradictionError as error:
+        return Row(component, name, lines.get(error.text, lines[name]), "contradiction", str(error))
+
+
+def _check_file(known: Records, component: str, version: str, artifact: Artifact) -> str:
+    """The source that records exactly this file."""
+    host = urlsplit(artifact.url).hostname or "" if artifact.url else ""
+    record = known.files.get(artifact.name)
+    hosts = {one.host for one in known.files.values()}
+    if host and host not in hosts:
+        raise _ContradictionError(artifact.url or "", f"no record knows the host {host}")
+    if record is None:
+        raise _ContradictionError(artifact.name, f"no record knows the file {artifact.name}")
+    if host and record.host and host != record.host:
+        raise _ContradictionError(artifact.url or "", f"{artifact.name} is at {record.host}, not {host}")
+    if (component, version) != (record.component, record.version):
+        detail = f"{artifact.name} is {record.component} {record.version}, not {component} {version}"
+        raise _ContradictionError(artifact.name, detail)
+    if artifact.size and record.size and artifact.size != record.size:
+        detail = f"{artifact.name} has {record.size:,} bytes, not {artifact.size:,}"
+        raise _ContradictionError(artifact.name, detail)
+    agreed = False
+    for algorithm in ("sha256", "sha512"):
+        ours: str | None = getattr(artifact, algorithm)
+        theirs: str | None = getattr(record, algorithm)
+        if ours and theirs and ours != theirs:
+            detail = f"the {algorithm} of {artifact.name} is {ours[:16]}..., recorded is {theirs[:16]}..."
+            raise _ContradictionError(ours, f"{detail} ({_source(known, record.source)})")
+        agreed = agreed or bool(ours and ours == theirs)
+    if not agreed:
+        raise _NotRecordedError(f"no digest to compare: {_source(known, record.source)}")
+    return _source(known, record.source)
+
+
+def _check_package(known: Records, entry: PackageSet, spec: str) -> str:
+    """The source that records exactly this package for each system and processor of its row."""
+    places = {f"{system}-{machine}" for system in entry.os for machine in entry.arch}
+    where = entry.repository
+    if where is None:
+        found = [_of_system(known, system) for system in entry.os]
+        packages = {name: found[0][name] for name in found[0] if all(name in one for one in found)}
+        label = f"the repositories of {', '.join(entry.os)}"
+    else:
+        repository = _repository(known, where, places)
+        packages, label = repository.packages, repository.name
+    name, version = _split(spec, packages)
+    if name not in packages:
+        raise _ContradictionError(spec, f"no record knows the package {name} in {label}")
+    versions = [one for one in packages[name] if one.version]
+    if version and versions and not any(fnmatchcase(one.version or "", version) for one in versions):
+        shown = ", ".join(dict.fromkeys(one.version or "" for one in versions))
+        raise _ContradictionError(spec, f"{label} has {name} {shown} by the records, not {version}")
+    exact = [one for one in packages[name] if not version or fnmatchcase(one.version or "", version)]
+    missing = places - {place for one in exact for place in one.places}
+    if missing:
+        raise _NotRecordedError(f"no source names {spec} for {', '.join(sorted(missing))}")
+    return _source(known, next(one.source for one in exact if places.intersection(one.places)))
+
+
+def _repository(known: Records, where: Repository, places: set[str]) -> RepositoryRecord:
+    """The record of a package repository."""
+    host = urlsplit(where.url).hostname
+    address = where.url.rstrip("/")
+    found = [one for one in known.repositories if any(url.rstrip("/") == address for url in one.urls)]
+    if not found:
+        hosts = {urlsplit(url).hostname for one in known.repositories for url in one.urls}
+        what = f"the repository {where.url}" if host in hosts else f"the host {host}"
+        raise _ContradictionError(where.url, f"no record knows {what}")
+    record = found[0]
+    theirs = {place for url, them in record.urls.items() if url.rstrip("/") == address for place in them}
+    if places - theirs:
+        detail = f"{where.url} is for {', '.join(sorted(theirs))}, not {', '.join(sorted(places - theirs))}"
+        raise _ContradictionError(where.url, detail)
+    suites = record.suites or ("",)
+    if (where.suite or "") not in suites:
+        detail = f"no record knows the suite {where.suite!r} of {where.url}: {', '.join(record.suites)}"
+        raise _ContradictionError(where.suite or where.url, detail)
+    if where.key_fingerprint and where.key_fingerprint != record.key_fingerprint:
+        detail = f"the key of {record.name} is {record.key_fingerprint}, not {where.key_fingerprint}"
+        raise _ContradictionError(where.key_fingerprint, detail)
+    return record
+
+
+def _of_system(known: Records, system: str) -> dict[str, Many[VersionRecord]]:
+    return {**known.systems.get(system.rstrip("0123456789."), {}), **known.systems.get(system, {})}
+
+
+def _split(spec: str, names: Iterable[str]) -> tuple[str, str]:
+    """Name and version of `name=version` (apt) or `name-version` (dnf); no version is empty."""
+    name, equals, version = spec.partition("=")
+    if equals or spec in names:
+        return name, version
+    for known in sorted(names, key=len, reverse=True):
+        if spec.startswith(f"{known}-") and spec[len(known) + 1 :][:1].isdigit():
+            # a release may leave the package's own number out: `name-4.6.0` is `4.6.0-1`
+            version = spec[len(known) + 1 :]
+            return known, version if "-" in version or "*" in version else f"{version}-*"
+    return re.sub(r"-[0-9].*$", "", spec), ""
+
+
+def _source(known: Records, name: str) -> str:
+    source = known.sources.get(name) or records().sources[name]
+    return f"{source.what}, {source.date}"
+
+
+def _values(what: Artifact | Repository | None) -> Iterator[tuple[str, str]]:
+    """The texts of a row, by field."""
+    if what:
+        yield from ((key, text) for key, text in what.model_dump().items() if isinstance(text, str))
+
+
+class _Lines:
+    """Where texts stand in a lock file, as often as they are asked for in the order of the file."""
+
+    def __init__(self, text: str) -> None:
+        self._where: dict[str, list[int]] = defaultdict(list)
+        for number, line in enumerate(text.splitlines(), start=1):
+            for found in _STRING.findall(line):
+                self._where[json.loads(found)].append(number)
+
+    def of(self, texts: list[str]) -> dict[str, int]:
+        """The line of each text at its next place."""
+        result: dict[str, int] = {}
+        for text in dict.fromkeys(texts):
+            places = self._where[text]
+            result[text] = places.pop(0) if len(places) > 1 else places[0] if places else 1
+        return result
