@@ -1,4 +1,4 @@
-"""Writes lifecycle_scripts/releases/*.lock from releases.json beside this file.
+"""Writes lifecycle_scripts/releases/*.lock from releases.json beside this file, and their counts into pages.
 
 Run by `make generate`. Nodes read one complete file per release; what releases share stands once, in
 releases.json: components with their repositories, and digests by file name. What a mirror recorded in a lock
@@ -8,15 +8,20 @@ file (`package_sets`) stays there.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ultracluster.software.lock import releases_folder
+from ultracluster.software.lock import release_file, releases_folder
 from ultracluster.software.lock_text import written
+from ultracluster.software.records import checked
 
 FILE = Path(__file__).with_suffix(".json")
+PAGES = (Path("README.md"), Path("docs/releases.md"))
+"""Pages with a sentence between `<!-- records -->` and `<!-- /records -->`."""
+_COUNTS = re.compile(r"(?<=<!-- records -->).*?(?=<!-- /records -->)", re.DOTALL)
 _FLOOR = ("version", "mark", "source")
 _MACHINES = ("x86_64", "aarch64")
 _FIELDS = (
@@ -138,11 +143,21 @@ def _packages(template: dict[str, Any], place: dict[str, str], table: dict[str, 
     return {**row, "note": template["note"]} if "note" in template else row
 
 
+def counted(page: str) -> str:
+    """A page with what no source records exactly, by release."""
+    found = {name: checked(release_file(name)) for name in sorted(json.loads(FILE.read_text())["releases"])}
+    words = [f"{one.total - one.checked} of {one.total} in `{name}`" for name, one in found.items()]
+    return _COUNTS.sub(f"{', '.join(words[:-1])} and {words[-1]}", page)
+
+
 def main() -> None:
     for name, content in locks().items():
         file = releases_folder() / f"{name}.lock"
         sets = json.loads(file.read_text(encoding="utf-8")).get("package_sets") if file.exists() else None
         file.write_text(written({**content, **({"package_sets": sets} if sets else {})}), encoding="utf-8")
+    for page in PAGES:
+        file = FILE.parents[1] / page
+        file.write_text(counted(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -68,6 +68,24 @@ def test_check_reports_every_constraint_with_its_citation() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--json"], []])
+def test_a_row_that_differs_from_its_record_is_exit_code_2(arguments: list[str], tmp_path: Path) -> None:
+    text = release_file("2026.11").read_text()
+    file = tmp_path / "2026.11.lock"
+    file.write_text(text.replace("c9eaf0593567", "c9eaf0593568"))
+    result = run("release", "check", str(file), *arguments)
+    assert result.returncode == 2
+    says = (
+        f"{file}:{text[: text.index('c9eaf0593567')].count(chr(10)) + 1}: gdrcopy: the sha256 of gdrcopy-2.6"
+    )
+    if arguments:
+        answer = json.loads(result.stdout)
+        assert answer["contradictions"][0].startswith(says)
+        assert answer["checked"] + len(answer["unrecorded"]) + 1 == answer["artefacts"]
+    else:
+        assert f"CONTRADICTION  {says}" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--json"], []])
 def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -> None:
     content = json.loads(release_file("2026.11").read_text())
     content["components"]["fabric-manager"]["version"] = "580.0"

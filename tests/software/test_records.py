@@ -199,12 +199,12 @@ def test_every_record_names_a_source_that_there_is() -> None:
     known = records()
     used = {one.source for one in known.files.values()} | {one.source for one in known.repositories}
     groups = [one.packages for one in known.repositories] + list(known.systems.values())
-    used |= {version.source for group in groups for versions in group.values() for version in versions}
+    used |= {version.source for group in groups for version in group}
     assert used == set(known.sources)
 
 
 def test_no_record_is_of_a_file_or_package_that_no_release_has() -> None:
     names = {row.name for name in release_names() for row in checked(release_file(name)).rows}
     assert set(records().files) <= names
-    packages = {package for one in records().repositories for package in one.packages}
+    packages = {package.name for one in records().repositories for package in one.packages}
     assert all(any(name.startswith(package) for name in names) for package in packages)

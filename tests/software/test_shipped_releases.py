@@ -55,6 +55,13 @@ def table() -> Any:
     return module
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/releases.md"])
+def test_pages_count_what_no_source_records(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert table().counted(text) == text, "run `make generate`"
+    assert "in `eks-2026.10`" in text
+
+
 def test_the_files_are_what_the_table_says() -> None:
     made = table().locks()
     assert set(made) == set(NAMES)

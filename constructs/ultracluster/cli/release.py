@@ -16,6 +16,7 @@ from ultracluster.cli.report import refuse, text_table
 if TYPE_CHECKING:
     from ultracluster.cli.documents.software import ConstraintRow, ReleaseRow
     from ultracluster.software import Artifact, Component, Release, Verdict
+    from ultracluster.software.records import Checked
 
 app = typer.Typer(
     add_completion=False,
@@ -85,15 +86,29 @@ def show(release: ReleaseName, as_json: JsonOption = False) -> None:
 
 @app.command()
 def check(release: ReleaseName, as_json: JsonOption = False) -> None:
-    """Check that the parts of a release fit together. Exit code 2 if they do not."""
+    """Check that the parts of a release fit together, and agree with what public sources record.
+
+    Exit code 2 if they do not.
+    """
     from ultracluster.software import solve
 
     found = _read(release)
+    recorded = _held(release, found)
     verdicts = solve(found)
     broken = [verdict for verdict in verdicts if verdict.blocks]
     if as_json:
         rows = [_verdict(verdict) for verdict in verdicts]
-        write_json("release-check", {"release": found.release, "constraints": rows})
+        write_json(
+            "release-check",
+            {
+                "release": found.release,
+                "constraints": rows,
+                "artefacts": recorded.total,
+                "checked": recorded.checked,
+                "unrecorded": [f"{row.component}: {row.name}: {row.detail}" for row in recorded.open],
+                "contradictions": list(recorded.contradictions),
+            },
+        )
     else:
         for verdict in verdicts:
             row = verdict.constraint
@@ -106,12 +121,15 @@ def check(release: ReleaseName, as_json: JsonOption = False) -> None:
             if verdict.state != "not-applicable":
                 typer.echo(f"        {row.source} ({row.date})")
         warned = sum(verdict.state == "broken" for verdict in verdicts) - len(broken)
+        for line in recorded.contradictions:
+            typer.echo(f"CONTRADICTION  {line}")
+        typer.echo(f"{recorded.sentence}; no source names the other {len(recorded.open)} exactly")
         undecided = sum(verdict.state == "unknown" for verdict in verdicts)
         typer.echo(
             f"{found.release}: {len(broken)} broken, {warned} warnings, {undecided} undecided "
             f"of {len(verdicts)} constraints; {_open(found)}"
         )
-    if broken:
+    if broken or recorded.contradictions:
         raise typer.Exit(2)
 
 
@@ -134,6 +152,17 @@ def _read(release: str) -> Release:
 
     try:
         return read_lock(lock_file(release))
+    except InvalidLockError as error:
+        refuse(str(error))
+
+
+def _held(name: str, release: Release) -> Checked:
+    """How the rows of a lock file compare with the records."""
+    from ultracluster.software import InvalidLockError
+    from ultracluster.software.records import checked
+
+    try:
+        return checked(lock_file(name), release)
     except InvalidLockError as error:
         refuse(str(error))
 

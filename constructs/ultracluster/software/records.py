@@ -51,9 +51,10 @@ class FileRecord(Model):
     source: str
 
 
-class VersionRecord(Model):
-    """A version of a package as a source records it."""
+class PackageRecord(Model):
+    """A package, or a version of it, as a source records it."""
 
+    name: str
     version: str | None = None
     """None: the source names the package only."""
     places: Many[Place]
@@ -70,7 +71,7 @@ class RepositoryRecord(Model):
     suites: Many[str]
     key_fingerprint: str
     source: str
-    packages: dict[str, Many[VersionRecord]]
+    packages: Many[PackageRecord]
 
 
 class Records(Model):
@@ -80,7 +81,7 @@ class Records(Model):
     sources: dict[str, Source]
     files: dict[str, FileRecord] = {}
     repositories: Many[RepositoryRecord] = ()
-    systems: dict[str, dict[str, Many[VersionRecord]]] = {}
+    systems: dict[str, Many[PackageRecord]] = {}
     """Packages of the system's own repositories, by system (`ubuntu24.04`, or `ubuntu` for all of them)."""
 
 
@@ -246,22 +247,22 @@ def _check_file(known: Records, component: str, version: str, artifact: Artifact
 def _check_package(known: Records, entry: PackageSet, spec: str) -> str:
     """The source that records exactly this package for each system and processor of its row."""
     places = {f"{system}-{machine}" for system in entry.os for machine in entry.arch}
-    where = entry.repository
-    if where is None:
-        found = [_of_system(known, system) for system in entry.os]
-        packages = {name: found[0][name] for name in found[0] if all(name in one for one in found)}
+    if entry.repository is None:
+        packages = [one for system in entry.os for one in _of_system(known, system)]
         label = f"the repositories of {', '.join(entry.os)}"
     else:
-        repository = _repository(known, where, places)
-        packages, label = repository.packages, repository.name
-    name, version = _split(spec, packages)
-    if name not in packages:
+        repository = _repository(known, entry.repository, places)
+        packages, label = list(repository.packages), repository.name
+    name, version = _split(spec, {one.name for one in packages})
+    named = [one for one in packages if one.name == name]
+    if not named:
         raise _ContradictionError(spec, f"no record knows the package {name} in {label}")
-    versions = [one for one in packages[name] if one.version]
-    if version and versions and not any(fnmatchcase(one.version or "", version) for one in versions):
-        shown = ", ".join(dict.fromkeys(one.version or "" for one in versions))
-        raise _ContradictionError(spec, f"{label} has {name} {shown} by the records, not {version}")
-    exact = [one for one in packages[name] if not version or fnmatchcase(one.version or "", version)]
+    versions = dict.fromkeys(one.version for one in named if one.version)
+    if version and versions and not any(fnmatchcase(one, version) for one in versions):
+        raise _ContradictionError(
+            spec, f"{label} has {name} {', '.join(versions)} by the records, not {version}"
+        )
+    exact = [one for one in named if not version or fnmatchcase(one.version or "", version)]
     missing = places - {place for one in exact for place in one.places}
     if missing:
         raise _NotRecordedError(f"no source names {spec} for {', '.join(sorted(missing))}")
@@ -292,8 +293,8 @@ def _repository(known: Records, where: Repository, places: set[str]) -> Reposito
     return record
 
 
-def _of_system(known: Records, system: str) -> dict[str, Many[VersionRecord]]:
-    return {**known.systems.get(system.rstrip("0123456789."), {}), **known.systems.get(system, {})}
+def _of_system(known: Records, system: str) -> tuple[PackageRecord, ...]:
+    return (*known.systems.get(system.rstrip("0123456789."), ()), *known.systems.get(system, ()))
 
 
 def _split(spec: str, names: Iterable[str]) -> tuple[str, str]:

@@ -97,6 +97,14 @@ class ConstraintRow(TypedDict):
 class ReleaseCheck(TypedDict):
     release: str
     constraints: list[ConstraintRow]
+    artefacts: int
+    """Files and packages of repositories that it names."""
+    checked: int
+    """Those that a public source records exactly so."""
+    unrecorded: list[str]
+    """Those that none records exactly so, with what is missing."""
+    contradictions: list[str]
+    """What differs from its record, with file and line."""
 
 
 class Policy(TypedDict):
