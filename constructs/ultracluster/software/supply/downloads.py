@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import http.client
+import math
 import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from ultracluster.config.plain_text import clipped, visible
@@ -26,10 +31,16 @@ SMALL = 64 << 20
 """Of a key, a signature, the head of an index, or an answer of an API."""
 
 Advance = Callable[[int], None]
+Answer = TypeVar("Answer")
 
 
 class DownloadError(Exception):
     """A file that could not be fetched; the message names the address and the last reason."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """The answer of the server where it is the reason and will not pass: 404."""
 
 
 class _PassingError(Exception):
@@ -38,8 +49,58 @@ class _PassingError(Exception):
     attempts = ATTEMPTS
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long the downloads of one thread may take."""
+
+    until: float = math.inf
+    """When the last of them ends, by `clock`."""
+    timeout: float = math.inf
+    """Seconds without an answer after which an attempt ends."""
+    attempts: int = ATTEMPTS
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self.until - self.clock()
+
+
+_LIMITS: ContextVar[Limits] = ContextVar("limits", default=Limits())  # noqa: B039 - frozen
+
+
+@contextmanager
+def limited(limits: Limits) -> Generator[None]:
+    """Keep every download of this thread within `limits`."""
+    token = _LIMITS.set(limits)
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a server answers before the content."""
+
+    size: int | None
+    """Bytes of the whole file; None where the server does not say."""
+    first: bytes
+    """The first bytes, at most 512."""
+
+    @property
+    def is_page(self) -> bool:
+        """Whether a web page came in place of a file."""
+        start = self.first.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+        return start.startswith((b"<!doctype html", b"<html"))
+
+
 class _TooLongError(Exception):
     """More arrives than the file has."""
+
+
+class _NoRangeError(_PassingError):
+    """What is here already is longer than what the server has."""
 
 
 class _NoHostError(_PassingError):
@@ -98,17 +159,74 @@ def download(
     """
     _check(url)
     target.parent.mkdir(parents=True, exist_ok=True)
-    attempt = 0
+    _repeated(
+        url,
+        lambda seconds: _fetch(
+            url, target, size, most if size is None else size, advance or _nothing, seconds
+        ),
+        timeout,
+        pause,
+    )
+
+
+def head(url: str, *, timeout: float = 60, pause: Callable[[float], None] = time.sleep) -> Head:
+    """Size and first bytes of the file at `url`: a request for a range, and no more is read than that.
+
+    Raises:
+        DownloadError: it is not there, or nothing answers.
+    """
+    _check(url)
+    return _repeated(url, lambda seconds: _head(url, seconds), timeout, pause)
+
+
+def _repeated(
+    url: str, attempt: Callable[[float], Answer], timeout: float, pause: Callable[[float], None]
+) -> Answer:
+    """The answer of an attempt, repeated while what fails may pass and time is left."""
+    limits, count = _LIMITS.get(), 0
     while True:
-        if attempt:
-            pause(min(5 * 2 ** (attempt - 1), 60))
-        attempt += 1
+        if count:
+            pause(max(0, min(5 * 2 ** (count - 1), 60, limits.left)))
+        if limits.left <= 0:
+            raise DownloadError(f"{url}: no answer in the time that was given")
+        count += 1
         try:
-            _fetch(url, target, size, most if size is None else size, advance or _nothing, timeout)
-            return
+            return attempt(min(timeout, limits.timeout, limits.left))
         except _PassingError as error:
-            if attempt >= error.attempts:
-                raise DownloadError(f"{url}: {error} ({attempt} attempts)") from None
+            if count >= min(error.attempts, limits.attempts):
+                raise DownloadError(f"{url}: {error} ({count} attempts)") from None
+
+
+def _head(url: str, timeout: float) -> Head:
+    headers = {"Accept-Encoding": "identity", "Range": "bytes=0-511"}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked
+    with _answers(url, request, timeout) as answer:
+        first = answer.read(512)
+        length = answer.headers.get("Content-Length", "")
+        if answer.status == 206:
+            length = answer.headers.get("Content-Range", "").rpartition("/")[2]
+        return Head(int(length) if length.isdigit() else None, first)
+
+
+@contextmanager
+def _answers(url: str, request: urllib.request.Request, timeout: float) -> Generator[http.client.HTTPResponse]:
+    """A server's answer; what goes wrong until it is read is a `DownloadError`, or what may pass."""
+    try:
+        with _opener.open(request, timeout=timeout) as answer:
+            yield answer
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 416:
+                raise _NoRangeError("the server cannot continue what is here") from None
+            if error.code in _PASSING:
+                raise _PassingError(f"HTTP {error.code} {error.reason}") from None
+            raise DownloadError(f"{url}: HTTP {error.code} {error.reason}", error.code) from None
+    except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        reason = getattr(error, "reason", "") or error or type(error).__name__
+        if isinstance(reason, socket.gaierror):
+            host = urlsplit(url).hostname
+            raise _NoHostError(f"{host} could not be looked up ({reason.strerror}): no network?") from None
+        raise _PassingError(str(reason)) from None
 
 
 def _fetch(url: str, target: Path, size: int | None, most: int, advance: Advance, timeout: float) -> None:
@@ -121,8 +239,9 @@ def _fetch(url: str, target: Path, size: int | None, most: int, advance: Advance
         request.add_header("Range", f"bytes={there}-")
         if tag.exists():
             request.add_header("If-Range", tag.read_text())
+    limits = _LIMITS.get()
     try:
-        with _opener.open(request, timeout=timeout) as answer:
+        with _answers(url, request, timeout) as answer:
             start = there if _continues(answer, there) else 0
             if there and not start:
                 advance(-there)
@@ -134,7 +253,9 @@ def _fetch(url: str, target: Path, size: int | None, most: int, advance: Advance
                 raise DownloadError(f"{url} has {whole:,} bytes, not {size:,}")
             with part.open("ab" if start else "wb") as file:
                 room = most - start
-                while chunk := answer.read(min(CHUNK, room + 1)):
+                while chunk := answer.read1(min(CHUNK, room + 1)):
+                    if limits.left <= 0:
+                        raise DownloadError(f"{url}: too slow for the time that was given")
                     if len(chunk) > room:
                         raise _TooLongError
                     file.write(chunk)
@@ -143,21 +264,10 @@ def _fetch(url: str, target: Path, size: int | None, most: int, advance: Advance
     except _TooLongError:
         _forget(part, tag)
         raise DownloadError(f"{url} sends more than {most:,} bytes") from None
-    except urllib.error.HTTPError as error:
-        with error:
-            if error.code == 416:  # what is here is no beginning of what the server has now
-                advance(-there)
-                _forget(part, tag)
-                raise _PassingError("the server cannot continue what is here") from None
-            if error.code in _PASSING:
-                raise _PassingError(f"HTTP {error.code} {error.reason}") from None
-            raise DownloadError(f"{url}: HTTP {error.code} {error.reason}") from None
-    except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
-        reason = getattr(error, "reason", "") or error or type(error).__name__
-        if isinstance(reason, socket.gaierror):
-            host = urlsplit(url).hostname
-            raise _NoHostError(f"{host} could not be looked up ({reason.strerror}): no network?") from None
-        raise _PassingError(str(reason)) from None
+    except _NoRangeError:  # what is here is no beginning of what the server has now
+        advance(-there)
+        _forget(part, tag)
+        raise
     arrived = part.stat().st_size
     expected = whole if whole is not None else size
     if expected is not None and arrived < expected:
