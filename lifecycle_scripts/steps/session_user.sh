@@ -17,7 +17,13 @@ session_user::detect() {
   home=$(session_user::home)
   [[ -n $home ]] || step::absent "no user $CLUSTER_SESSION_USER"
   [[ -d $ULTRACLUSTER_ROOT$home ]] || step::absent "no home $home"
+  session_user::owns "$home" || step::absent "$home is not the home of $CLUSTER_SESSION_USER"
   step::present "in place"
+}
+
+# session_user::owns PATH: is it his? On a shared file system it may be of another cluster, whose user had another id.
+session_user::owns() {
+  [[ $(stat --format %u "$ULTRACLUSTER_ROOT$1") == "$(getent passwd "$CLUSTER_SESSION_USER" | cut -d : -f 3)" ]]
 }
 
 # Empty where there is no such user
@@ -52,6 +58,7 @@ session_user::make_home() {
   case $status in
     0) ;;
     2) step::fail "the file system of $1 does not let root give folders away (root squash)" ;;
+    4) step::fail "the home $1 cannot be given to $CLUSTER_SESSION_USER: ${HOME_SAID##*$'\n'}" ;;
     *) step::fail "the home $1 cannot be made" ;;
   esac
 }
@@ -60,6 +67,8 @@ session_user::verify() {
   local home groups
   home=$(session_user::home)
   [[ -n $home && -d $ULTRACLUSTER_ROOT$home ]] || step::fail "no user $CLUSTER_SESSION_USER with a home"
+  session_user::owns "$home" ||
+    step::fail "$home belongs to the id $(stat --format %u "$ULTRACLUSTER_ROOT$home"), not to $CLUSTER_SESSION_USER ($(id --user "$CLUSTER_SESSION_USER")): his sessions cannot write there"
   groups=" $(id --groups --name "$CLUSTER_SESSION_USER") "
   case $groups in
     *' sudo '* | *' wheel '* | *' admin '* | *' root '*)

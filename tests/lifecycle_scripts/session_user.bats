@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # The user of people's sessions: made once, with the same id everywhere, and never one who may sudo.
-# shellcheck disable=SC2016 # what a fake does is expanded by the fake
 
 load helpers
 
@@ -11,17 +10,12 @@ scenario() {
   echo 'export A=1' >"$ULTRACLUSTER_ROOT/etc/skel/.bashrc"
   echo '70 1 0:70 / /home rw shared:9 - nfs4 fs-4567.fsx.us-east-1.amazonaws.com:/fsx rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   cluster_json 'cluster["session_user"] = "ultracluster"'
-  fake getent 'line=$(grep -m 1 "^$2:" "$ULTRACLUSTER_ROOT/etc/$1") || exit 2; echo "$line"'
-  fake groupadd 'change "$@"; echo "$3:x:$2:" >>"$ULTRACLUSTER_ROOT/etc/group"'
-  fake useradd 'change "$@"; ! grep -q ":x:$2:" "$ULTRACLUSTER_ROOT/etc/passwd" || exit 4; echo "${!#}:x:$2:$2::/home/${!#}:$6" >>"$ULTRACLUSTER_ROOT/etc/passwd"'
-  fake chown 'change "$@"; [[ ! -e $FAKE/squashed ]]'
-  fake id 'value groups ultracluster; echo "$VALUE"'
 }
 
-fake() {
-  rm -f "$SANDBOX/bin/$1"
-  printf '#!/bin/bash\nsource %q\n%s\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash" "$2" >"$SANDBOX/bin/$1"
-  chmod +x "$SANDBOX/bin/$1"
+# owned PATH ID: whose it is
+owned() {
+  mkdir -p "$FAKE/owners"
+  echo "$2 $2" >"$FAKE/owners/$(stat --format %i "$ULTRACLUSTER_ROOT$1")"
 }
 
 message() { grep '"step": "session_user"' "$REPORT" | tail -n 1 | sed 's/.*"message": "\([^"]*\)".*/\1/'; }
@@ -43,6 +37,7 @@ message() { grep '"step": "session_user"' "$REPORT" | tail -n 1 | sed 's/.*"mess
 @test "a user of the directory or image stays as he is" {
   echo 'ultracluster:x:70001:70001::/home/ultracluster:/bin/bash' >>"$ULTRACLUSTER_ROOT/etc/passwd"
   mkdir "$ULTRACLUSTER_ROOT/home/ultracluster"
+  owned /home/ultracluster 70001
   run run_steps session_user
   assert::states session_user=already
   assert::no_changes
@@ -51,9 +46,23 @@ message() { grep '"step": "session_user"' "$REPORT" | tail -n 1 | sed 's/.*"mess
 @test "a home that is there, of another node or an earlier cluster, is never touched" {
   mkdir "$ULTRACLUSTER_ROOT/home/ultracluster"
   echo mine >"$ULTRACLUSTER_ROOT/home/ultracluster/file"
+  owned /home/ultracluster 4999
   run run_steps session_user
   assert::states session_user=installed
   assert::equal file "$(ls -A "$ULTRACLUSTER_ROOT/home/ultracluster")"
+}
+
+@test "a home that belongs to somebody else is never touched, and said" {
+  mkdir "$ULTRACLUSTER_ROOT/home/ultracluster"
+  owned /home/ultracluster 1001
+  run run_steps session_user
+  assert::status 0
+  assert::states session_user=degraded
+  assert::contains "$(message)" '/home/ultracluster belongs to the id 1001, not to ultracluster (4999)'
+  forget_calls
+  run run_steps session_user
+  assert::states session_user=degraded
+  assert::no_changes
 }
 
 @test "an id that is taken, a file system that squashes root, one that is not mounted: the node joins without" {
@@ -69,13 +78,21 @@ message() { grep '"step": "session_user"' "$REPORT" | tail -n 1 | sed 's/.*"mess
   assert::contains "$(message)" 'root squash'
   assert::equal '' "$(ls -A "$ULTRACLUSTER_ROOT/home")"
   rm "$FAKE/squashed"
+  echo 'Disk quota exceeded' >"$FAKE/chown_fails"
+  run run_steps session_user
+  assert::states session_user=degraded
+  assert::contains "$(message)" 'cannot be given to ultracluster: chown: changing ownership of'
+  assert::contains "$(message)" ': Disk quota exceeded'
+  [[ $(message) != *'root squash'* ]]
+  assert::equal '' "$(ls -A "$ULTRACLUSTER_ROOT/home")"
+  rm "$FAKE/chown_fails"
   sed -i '/ \/home /d' "$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   run run_steps session_user
   assert::contains "$(message)" '/home, which has the home, is not mounted'
 }
 
 @test "who may become root is told" {
-  echo 'ultracluster sudo' >"$FAKE/groups"
+  echo 'sudo:x:27:ultracluster' >>"$ULTRACLUSTER_ROOT/etc/group"
   run run_steps session_user
   assert::contains "$(message)" 'may become root'
 }
