@@ -61,6 +61,7 @@ def test_a_record_has_nothing_but_what_a_record_has() -> None:
         "id", "family", "release", "date", "os", "arch", "kubernetes", "name", "advisories", "notes",
         "version",
         "values",
+        "places",
     }  # fmt: skip
     for record in DOCUMENT["images"]:
         assert set(record) <= keys, record["id"]
@@ -105,12 +106,36 @@ def test_ids_are_unique_and_say_system_and_processor() -> None:
 def test_sources_are_public_texts_and_all_used() -> None:
     used = {cell[2] for _, _, cell in cells() if cell} | {DOCUMENT["efa_installers"]["source"]}
     used |= {row["source"] for record in DOCUMENT["images"] for row in record.get("advisories", ())}
+    used |= {place.source for one in images() for place in one.places.values()}
 
     assert used == set(DOCUMENT["sources"])
     for key, row in DOCUMENT["sources"].items():
         assert len(row["where"]) > 15 and DATE.fullmatch(row["as_of"]), key
         assert not re.search(r"\breview\b|\bthe project|/work|images\.md", row["where"]), key
         assert source(key) == f"{row['where']} ({row['as_of']})"
+
+
+def test_places_are_absolute_and_of_known_fields() -> None:
+    for one in images():
+        for field, place in one.places.items():
+            assert field in fields() and place.path.startswith("/"), one.id
+            assert isinstance(place.enabled, bool) and DATE.fullmatch(place.as_of), one.id
+    for row in DOCUMENT["places"]["rows"]:
+        assert set(row) <= {"field", "families", "systems", "place"}
+        assert set(row.get("families", ())) <= set(get_args(Family))
+
+
+@pytest.mark.parametrize(
+    ("id_", "field", "path", "enabled"),
+    [
+        ("parallelcluster-3.16.3-ubuntu2204-x86_64", "pyxis", "/usr/local/lib/slurm/spank_pyxis.so", False),
+        ("hyperpod-slurm-ubuntu22.04-x86_64-20260917", "pyxis", "/opt/slurm/lib/slurm/spank_pyxis.so", True),
+        ("hyperpod-eks-1.36-x86_64-20260917", "aws_ofi_nccl", "/opt/amazon/ofi-nccl/lib64/libnccl-net-ofi.so", True),
+    ],
+)  # fmt: skip
+def test_a_record_says_where_a_component_is(id_: str, field: str, path: str, enabled: bool) -> None:
+    place = image(id_).places[field]
+    assert (place.path, place.enabled) == (path, enabled)
 
 
 def test_the_field_report_is_on_kubernetes_up_to_1_35_only() -> None:

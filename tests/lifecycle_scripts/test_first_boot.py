@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -9,15 +10,16 @@ from typing import Any
 
 import pytest
 from first_boot.contents import Variant
-from first_boot.judge import differences, prediction
+from first_boot.faults import Faults
+from first_boot.judge import WELL, differences, lacking, prediction
 from first_boot.rehearsal import Boot, Outcome, boots, on_newest, rehearsed
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 
-from ultracluster.account.wait.evidence import last_word
-from ultracluster.catalog.images import Fact
+from ultracluster.catalog.images import Fact, Image, Place
 from ultracluster.config import Environment, load
 from ultracluster.software import Release
+from ultracluster.software.node_image import node_image
 
 NO_MODULE = Variant(newer=True, repositories="lack")
 AT_FLOOR = Variant(unknowns="at-floor")
@@ -58,19 +60,28 @@ def _params() -> Iterator[Any]:
         yield pytest.param(boot, marks=pytest.mark.deep if again else (), id=boot.title)
 
 
+PLANNED = {"prod/train": {"nvidia-fs": "nvidia_fs", "dcgm-exporter": "dcgm_exporter"}}
+"""What nodes of shipped environments lack on the images of their records, as `plan` says, and the step that says
+so: prod reads a mirror, of which its release records no packages. All other groups are READY."""
+
+
 @pytest.mark.parametrize("boot", list(_params()))
 def test_a_node_boots_as_the_plan_says(boot: Boot) -> None:
+    """Word and reasons of the last line, each component and each step (first_boot/judge.py)."""
     outcome = rehearsed(boot)
     assert outcome.status == 0, outcome.log
-    end = outcome.report[-1]
-    assert end["run"] == "ended"
-    word = last_word(outcome.last_line)
-    assert word, outcome.last_line
-    assert (word.state, list(word.degraded)) == (end["state"], end["degraded"])
-    lacking = {name for name, said in outcome.components.items() if said["outcome"] == "degraded"}
-    assert word.state == "degraded" if lacking else word.state in ("ready", "degraded")
-    assert lacking <= set(word.degraded)
-    assert not list(differences(boot, outcome, prediction(boot))), outcome.log
+    assert outcome.report[-1]["run"] == "ended"
+    predicted = prediction(boot)
+    assert not list(differences(boot, outcome, predicted)), outcome.log
+    if boot.variant == Variant() and boot.image == _recorded(boot):
+        planned = PLANNED.get(f"{boot.config.name}/{boot.group}", {})
+        assert lacking(boot, predicted) == set(planned)
+        assert {step for step, (state, _) in outcome.said.items() if state not in WELL} == set(planned.values())
+        assert outcome.last_line.startswith("DEGRADED " if planned else "READY "), outcome.last_line
+
+
+def _recorded(boot: Boot) -> Image | None:
+    return node_image(boot.config, boot.group).image
 
 
 def test_every_environment_is_rehearsed() -> None:
@@ -92,6 +103,60 @@ def test_a_node_of_a_rack_has_its_own_file_system_beside_the_one_for_all() -> No
 def _dev_gpu() -> Boot:
     environment = load(ROOT / "environments/dev.yaml").environment
     return next(boot for boot in boots(environment) if boot.group == "gpu")
+
+
+@cache
+def _with_faults() -> tuple[str, ...]:
+    """What is said of a node with a GPU, an EFA device and a disk too few, and the home of somebody else."""
+    boot = _dev_gpu()
+    assert boot.node.efa_interfaces == 1
+    boot = replace(boot, faults=Faults(gpus=1, efa_devices=1, disks=1, home_of=1001))
+    outcome = rehearsed(boot)
+    assert not outcome.last_line.startswith("READY"), outcome.last_line
+    return (*differences(boot, outcome, prediction(boot)), outcome.last_line)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        r"health check gpu_count: critical missing: 3 GPUs answer, cluster.json has 4; the PCI bus shows 4$",
+        r"health check efa: critical none: no EFA device is served by its driver; the PCI bus shows 1,",
+        r"health check disks: warn missing: 1 local disks of 2$",
+        r"proof: (degraded: |efa is 0, 1 should be there$)",
+        r"session_user: degraded: /home/ultracluster belongs to the id 1001, not to ultracluster \(4999\)",
+        r"plan says ready without nothing, the node: DEGRADED .*session_user",
+    ],
+    ids=["a GPU less", "an EFA device less", "a disk less", "EFA in proof", "a wrong owner", "the last line"],
+)
+def test_a_rehearsal_fails_for_what_is_missing(says: str) -> None:
+    assert any(re.search(says, line) for line in _with_faults()), _with_faults()
+
+
+def test_a_rehearsal_fails_for_one_efa_device_of_sixteen() -> None:
+    environment = load(ROOT / "environments/eks-p5en.yaml").environment
+    boot = replace(next(iter(boots(environment))), faults=Faults(efa_devices=1))
+    outcome = rehearsed(boot)
+    told = list(differences(boot, outcome, prediction(boot)))
+    assert any("efa is 15, 16 should be there" in line for line in told), outcome.log
+
+
+def test_a_rehearsal_fails_where_the_image_has_a_component_elsewhere() -> None:
+    """Scripts find what is where they look: a record that says another place makes them install it again."""
+    boot = _dev_gpu()
+    elsewhere = {
+        "dcgm": "/opt/nvidia/dcgm/bin/dcgmi",
+        "aws_ofi_nccl": "/opt/vendor/lib/libnccl-net-ofi.so",
+        "pyxis": "/opt/vendor/lib/slurm/spank_pyxis.so",
+    }
+    places = {field: Place(path, True, "rehearsal", "2026") for field, path in elsewhere.items()}
+    places = {**boot.image.places, **places}
+    boot = replace(boot, image=replace(boot.image, places=places))
+    outcome = rehearsed(boot)
+    told = "\n".join(differences(boot, outcome, prediction(boot)))
+    for component in ("dcgm", "aws-ofi-nccl"):
+        assert re.search(f"{component}: plan says kept .*, the node (installed|degraded)", told), outcome.log
+    assert "/opt/vendor" not in outcome.said["pyxis"][1]
+    assert outcome.said["pyxis"][1].startswith("/opt/ultracluster/pyxis-")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +214,17 @@ def test_nodes_that_send_metrics_boot_as_the_plan_says(name: str) -> None:
         assert steps["metrics"] == steps["node_exporter"] == "installed", outcome.log
         assert (steps["dcgm_exporter"] == "installed") is _has_gpus_or_the_head(boot), outcome.log
         assert not list(differences(boot, outcome, prediction(boot))), outcome.log
+
+
+def test_pyxis_of_parallelcluster_is_off_until_the_head_node_names_it() -> None:
+    """The image has it below /usr/local and no plugstack.conf (its record); a line of ours switches it on."""
+    for boot, outcome in _with_all("parallelcluster-p5"):
+        assert outcome.said["pyxis"] == ("installed", _PYXIS), outcome.log
+        wrote = "wrote /opt/slurm/etc/plugstack.conf" in outcome.log
+        assert wrote is (boot.node.role == "controller"), outcome.log
+
+
+_PYXIS = "/usr/local/lib/slurm/spank_pyxis.so, for Slurm 25.11.8"
 
 
 @pytest.mark.parametrize("name", ["dev", "pcs-p6-b200", "parallelcluster-p5"])

@@ -10,7 +10,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -56,6 +56,21 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where an image has a component, and who says so."""
+
+    path: str
+    """Absolute; `{machine}` is the processor as `uname -m` names it, `{short}` the first two numbers of the version."""
+    enabled: bool
+    """False: it is there, and the image does not switch it on."""
+    source: str
+    """Key of the catalogue's sources."""
+    as_of: str
+    """Date of the source, `yyyy[-mm[-dd]]`."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Advisory:
     """A known fault of an image."""
 
@@ -87,6 +102,8 @@ class Image:
     """By field; None where no source says."""
     version: str | None = None
     """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """By field, where a source says where the image has it; elsewhere it is where its package puts it."""
 
     @property
     def own(self) -> bool:
@@ -215,7 +232,18 @@ def _records() -> Iterator[Image]:
             advisories=tuple(Advisory(**one) for one in row.get("advisories", ())),
             notes=row.get("notes", ""),
             values=defaults[row["family"]] | {name: _fact(cell) for name, cell in row["values"].items()},
+            places=_places(row),
         )
+
+
+def _places(record: Mapping[str, Any]) -> dict[str, Place]:
+    """Of one record: what its own `places` say, else the row for its family and system."""
+    found: dict[str, Place] = {}
+    for row in _document()["places"]["rows"]:
+        families, systems = row.get("families"), tuple(row.get("systems", ("",)))
+        if (not families or record["family"] in families) and record["os"].startswith(systems):
+            found[row["field"]] = Place(*row["place"])
+    return found | {name: Place(*cell) for name, cell in record.get("places", {}).items()}
 
 
 def _fact(cell: list[Any] | None) -> Fact | None:

@@ -48,7 +48,7 @@ _NEWER_KERNELS = {
     "al2023": "6.24.3-11.9.amzn2023",
 }
 """Of no matrix of today."""
-_PRESENT = {
+PRESENT = {
     "efa_kmod": "3.0.0",
     "libfabric": "2.4.0amzn1.0",
     "aws_ofi_nccl": "1.18.0",
@@ -76,8 +76,16 @@ class Variant:
         return ", ".join(part for part in parts if part)
 
 
+class UnknownSystemError(ValueError):
+    """The record of an image names an operating system of which nothing is known."""
+
+
 def contents(image: Image, release: Release, variant: Variant) -> dict[str, str | None]:
-    """What the image of this rehearsal brings, by field of the record."""
+    """What the image of this rehearsal brings, by field of the record.
+
+    Raises:
+        UnknownSystemError: the record has no kernel, and of its system none is known.
+    """
     found: dict[str, str | None] = {}
     for field, fact in image.values.items():
         component = _component(field, release)
@@ -94,7 +102,7 @@ def contents(image: Image, release: Release, variant: Variant) -> dict[str, str 
     if found["efa_installer"]:
         # one installer brings them all, in full form
         for field in ("efa_kmod", "libfabric", "aws_ofi_nccl"):
-            found[field] = found[field] or _at_floor(field, _component(field, release)) or _PRESENT[field]
+            found[field] = found[field] or _at_floor(field, _component(field, release)) or PRESENT[field]
     if variant.newer:
         found = {field: _bump(field, value) for field, value in found.items()}
     if found["nvidia_driver"]:
@@ -112,15 +120,19 @@ def _at_floor(field: str, component: Component | None) -> str | None:
         return component.floor.version
     if component and component.version[0].isdigit():
         return component.version
-    return _PRESENT.get(field)
+    return PRESENT.get(field)
 
 
 def _kernel(image: Image, value: str | None, *, newer: bool) -> str:
     """A whole release as `uname -r` prints it; records have its branch alone, sometimes."""
-    if newer:
-        return f"{_NEWER_KERNELS[image.os]}{_machine(image)}"
-    if value is None:
-        return f"{_KERNELS[image.os]}{_machine(image)}"
+    if newer or value is None:
+        known = _NEWER_KERNELS if newer else _KERNELS
+        if image.os not in known:
+            raise UnknownSystemError(
+                f"{image.id}: no kernel of {image.os} is known (known are those of {', '.join(known)}): "
+                "write `kernel` into the record"
+            )
+        return f"{known[image.os]}{_machine(image)}"
     if image.os == "al2023":
         if not re.fullmatch(r"\d+\.\d+\.\d+-\S+", value):
             value = f"{value}.1-1.1"

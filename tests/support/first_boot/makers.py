@@ -10,14 +10,15 @@ import io
 import re
 import tarfile
 import zipfile
-from pathlib import Path
 from typing import Any
 
-from first_boot.sandbox import Sandbox
+from first_boot.contents import PRESENT
+from first_boot.image_software import place
+from first_boot.sandbox import MAKERS, Sandbox
 
-from ultracluster.software import Release
+from ultracluster.catalog.images import Image, efa_installers
+from ultracluster.software import Component, Release
 
-MAKERS = Path(__file__).with_name("makers")
 _PROLOGUE = """\
 program() {
   mkdir -p "$ULTRACLUSTER_ROOT${1%/*}"
@@ -30,7 +31,7 @@ _LUSTRE_MODULE = 'echo 2.15.6 >"$FAKE/modules/lustre"\necho 1.2.2 >"$FAKE/module
 
 
 def offer_packages(box: Sandbox, release: Release, *, kernel: str, lustre_module: bool) -> None:
-    """Make every package that the release names installable.
+    """Make every package that the release names installable, in the versions that it names.
 
     Args:
         kernel: of the node.
@@ -40,12 +41,20 @@ def offer_packages(box: Sandbox, release: Release, *, kernel: str, lustre_module
     def offers(name: str, effect: str) -> None:
         (box.fake / "packages.d" / name).write_text(_PROLOGUE + effect)
 
+    versions: dict[str, set[str]] = {}
     for component in release.components.values():
         for entry in component.packages:
             for name in entry.names:
-                if not name.startswith("lustre-client"):
-                    # apt writes NAME=VERSION, dnf NAME-VERSION-RELEASE
-                    offers(re.sub(r"(=.*|-[0-9][^-]*-[^-]+)$", "", name), "")
+                if name.startswith("lustre-client"):
+                    continue
+                # apt writes NAME=VERSION, dnf NAME-VERSION-RELEASE
+                parts = re.fullmatch(r"(.+?)(?:=(.+)|-([0-9][^-]*-[^-]+))?", name)
+                assert parts
+                offers(parts[1], "")
+                if version := parts[2] or parts[3]:
+                    versions.setdefault(parts[1], set()).add(version)
+    for name, offered in versions.items():
+        (box.fake / "packages.d" / f"{name}.versions").write_text("\n".join(sorted(offered)) + "\n")
     for file in (MAKERS / "packages").iterdir():
         offers(file.name, file.read_text())
     if lustre_module:
@@ -53,8 +62,12 @@ def offer_packages(box: Sandbox, release: Release, *, kernel: str, lustre_module
         offers("lustre-client", _LUSTRE_MODULE + (MAKERS / "packages/lustre-client-utils").read_text())
 
 
-def serve_files(box: Sandbox, release: Release, *, cluster: dict[str, Any]) -> None:
-    """Put stand-ins of every file and key of the release where the node fetches them."""
+def serve_files(box: Sandbox, release: Release, *, cluster: dict[str, Any], image: Image) -> None:
+    """Put stand-ins of every file and key of the release where the node fetches them.
+
+    Args:
+        image: of the node; an installer puts its files where they are on such a system.
+    """
     web, digests, s3 = (box.fake / name for name in ("web", "digests", "s3"))
     for folder in (web, digests, s3):
         folder.mkdir()
@@ -62,7 +75,7 @@ def serve_files(box: Sandbox, release: Release, *, cluster: dict[str, Any]) -> N
     locked = cluster.get("locked") or {}
     for name, component in release.components.items():
         for artifact in component.artifacts:
-            content = _stand_in(name, component.version, artifact.name)
+            content = _stand_in(name, component, artifact.name, image)
             (web / artifact.name).write_bytes(content)
             # GitHub serves an archive by its tag
             (web / (artifact.url or artifact.name).rpartition("/")[2]).write_bytes(content)
@@ -88,20 +101,40 @@ def serve_files(box: Sandbox, release: Release, *, cluster: dict[str, Any]) -> N
                 (web / repository.key_url.rpartition("/")[2]).write_text(f"KEY {fingerprint}\n")
 
 
-def _stand_in(component: str, version: str, name: str) -> bytes:
+def _stand_in(component: str, part: Component, name: str, image: Image) -> bytes:
     """What a maker's file is replaced by: its installer does what the maker's would leave behind."""
     if name.endswith((".deb", ".rpm")):
         return name.encode()
     folder = MAKERS / "files" / component
-    files = {
-        file.relative_to(folder).as_posix(): file.read_text().replace("@VERSION@", version)
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-    }
+    values = {"VERSION": part.version, "SHORT": ".".join(part.version.split(".")[:2])}
+    if component == "efa-installer":
+        values |= _efa_installer(part, image)
+    files: dict[str, str] = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            text = re.sub(r"@([A-Z_]+)@", lambda found: values[found[1]], file.read_text())
+            files[file.relative_to(folder).as_posix()] = text
     # each with bytes, and so a digest, of its own
     files["NAME"] = name
     top = name.partition(".tar")[0] if component != "efa-installer" else "aws-efa-installer"
     return _zip(files) if name.endswith((".zip", ".whl")) else _tar(files, top)
+
+
+def _efa_installer(part: Component, image: Image) -> dict[str, str]:
+    """What this version of the installer brings, and where it puts it on this system."""
+    row = efa_installers().get(part.version, {})
+
+    def brought(field: str, name: str) -> str:
+        return row.get(field) or part.provides.get(name) or PRESENT[field]
+
+    plugin, libfabric = brought("aws_ofi_nccl", "aws-ofi-nccl"), brought("libfabric", "libfabric")
+    return {
+        "EFA_MODULE": brought("efa_kmod", "efa"),
+        "LIBFABRIC": libfabric,
+        "LIBFABRIC_PATH": place(image, "libfabric", libfabric),
+        "PLUGIN": plugin,
+        "PLUGIN_PATH": place(image, "aws_ofi_nccl", plugin),
+    }
 
 
 def _tar(files: dict[str, str], top: str) -> bytes:

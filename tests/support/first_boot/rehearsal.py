@@ -13,13 +13,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from first_boot.contents import Variant, contents
-from first_boot.sandbox import in_memory
-from first_boot.world import NodeOf, make_world, mount_shared
+from first_boot.contents import UnknownSystemError, Variant, contents
+from first_boot.faults import Faults
+from first_boot.sandbox import Sandbox, in_memory
+from first_boot.world import NodeOf, make_world, mount_shared, os_release
 
 from ultracluster.catalog.images import Image, newest
 from ultracluster.config import Environment
@@ -59,6 +60,7 @@ class Boot:
     release: Release
     variant: Variant
     entries: tuple[str, ...]
+    faults: Faults = Faults()
 
     @property
     def key(self) -> str:
@@ -68,10 +70,11 @@ class Boot:
             "cluster": self.node.cluster | {"environment": "", "cluster": ""},
             "mounts": self.node.mounts,
             "group": [self.node.role, self.node.kind.name],
-            "image": [self.image.id, found],
+            "image": [self.image.id, self.image.os, found, str(self.image.places)],
             # they are asked for the Lustre client only where the image has none
             "repositories": "" if found["lustre_client"] else self.variant.repositories,
             "entries": self.entries,
+            "faults": asdict(self.faults),
         }
         return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -88,6 +91,14 @@ class Outcome:
     last_line: str
     log: str
     report: tuple[dict[str, Any], ...]
+    checks: dict[str, dict[str, Any]]
+    """What each health check of the boot said, by its name."""
+
+    @property
+    def said(self) -> dict[str, tuple[str, str]]:
+        """State and message of each step."""
+        lines = (line for line in self.report if "step" in line)
+        return {line["step"]: (line["state"], line["message"]) for line in lines}
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
@@ -100,8 +111,7 @@ class Outcome:
     def steps(self, boot: Boot) -> dict[str, tuple[str, str]]:
         """State and message of each of the team's own steps that ran."""
         own = {step.name for step in steps_of_group(boot.config, boot.group)}
-        lines = (line for line in self.report if line.get("step") in own)
-        return {line["step"]: (line["state"], line["message"]) for line in lines}
+        return {step: words for step, words in self.said.items() if step in own}
 
 
 class NoRecordError(ValueError):
@@ -120,6 +130,11 @@ def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),
                 f"{environment.name}/{one.group}: {one.image_text}; `ultracluster image record` asks one "
                 "node of it, and docs/own-images.md says where the record goes"
             )
+        try:
+            os_release(one.image)
+            contents(one.image, release, variants[0])
+        except UnknownSystemError as error:
+            raise NoRecordError(f"{environment.name}/{one.group}: {error}") from None
         for variant in variants:
             yield Boot(
                 config=environment,
@@ -198,6 +213,7 @@ def rehearse(boot: Boot, folder: Path) -> Outcome:
         found=found_on(boot),
         release=boot.release,
         lustre_module=boot.variant.repositories == "offer",
+        faults=boot.faults,
     )
     status, log = 0, ""
     for entry in boot.entries:
@@ -221,8 +237,19 @@ def rehearse(boot: Boot, folder: Path) -> Outcome:
     lines = file.read_text().splitlines() if file.exists() else []
     written = (box.root / "var/log/provision/provisioning.log").read_text().splitlines()
     return Outcome(
-        status=status, last_line=written[-1] if written else "", log=log, report=tuple(map(json.loads, lines))
+        status=status,
+        last_line=written[-1] if written else "",
+        log=log,
+        report=tuple(map(json.loads, lines)),
+        checks=_checks(box),
     )
+
+
+def _checks(box: Sandbox) -> dict[str, dict[str, Any]]:
+    """What the health loop keeps of each check that ran (health_loop/loop.py)."""
+    files = sorted((box.root / "var/lib/ultracluster/health").glob("*.json"))
+    said = {file.stem: json.loads(file.read_text()) for file in files}
+    return {name: line for name, line in said.items() if isinstance(line, dict) and "result" in line}
 
 
 def rehearsed(boot: Boot) -> Outcome:

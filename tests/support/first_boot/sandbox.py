@@ -10,8 +10,10 @@ from pathlib import Path
 from project import ROOT
 
 FAKES = (ROOT / "tests/lifecycle_scripts/fakes", Path(__file__).with_name("fakes"))
+MAKERS = Path(__file__).with_name("makers")
+"""What the makers' archives hold, and what installing a package of theirs leaves on a node."""
 REAL_COMMANDS = """
-awk basename bash cat chgrp chmod chown cmp comm cp cut date dirname env expr find flock grep gzip head id
+awk basename bash cat chgrp chmod cmp comm cp cut date dirname env expr find flock grep gzip head
 install kill ln ls mkdir mktemp mv printf ps readlink realpath rm rmdir sed seq setsid sha256sum sha512sum
 sleep sort stat tail tar tee timeout touch tr uniq wc xargs
 """
@@ -87,6 +89,12 @@ class Sandbox:
     def program(self, path: str, *lines: str) -> None:
         self.write(path, "#!/usr/bin/env bash\n" + "".join(f"echo '{line}'\n" for line in lines))
         (self.root / path).chmod(0o755)
+
+    def owned(self, path: str, owner: int) -> None:
+        """Somebody else's than root's, for the fakes of chown and stat."""
+        folder = self.fake / "owners"
+        folder.mkdir(exist_ok=True)
+        (folder / str((self.root / path).stat().st_ino)).write_text(f"{owner} {owner}\n")
 
     def tell(self, name: str, text: str) -> None:
         (self.fake / name).write_text(text + "\n" if text else "")

@@ -7,12 +7,15 @@ lies below `fake`.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from first_boot.contents import Contents
+from first_boot.contents import Contents, UnknownSystemError
+from first_boot.faults import Faults
+from first_boot.hardware import lay_hardware
 from first_boot.image_software import lay_image
 from first_boot.makers import offer_packages, serve_files
 from first_boot.sandbox import Sandbox
@@ -25,6 +28,8 @@ from ultracluster.model.mounts import Mounts
 from ultracluster.scripts_folder import own_release
 from ultracluster.software import Release
 
+_SYSTEMS = {"ubuntu": "ubuntu", "debian": "debian", "al": "amzn", "rhel": "rhel", "rocky": "rocky"}
+"""ID in /etc/os-release, by how records name a system."""
 ADDRESS = "10.1.0.21"
 CONTROLLER = "10.1.0.10"
 
@@ -56,15 +61,43 @@ def _documents(box: Sandbox, node: NodeOf) -> None:
     (folder / "users.json").write_text(json.dumps(text))
 
 
+def os_release(image: Image) -> tuple[str, str]:
+    """ID and VERSION_ID of the image's /etc/os-release.
+
+    Raises:
+        UnknownSystemError: what the record calls the system is none of the known ones.
+    """
+    parts = re.fullmatch(r"([a-z]+)(\d[\d.]*)", image.os)
+    if not parts or parts[1] not in _SYSTEMS:
+        known = ", ".join(f"{name}<version>" for name in _SYSTEMS)
+        raise UnknownSystemError(
+            f"{image.id}: its record has the operating system {image.os!r}, of which nothing is known "
+            f"(known are {known}): correct `os` in the record"
+        )
+    return _SYSTEMS[parts[1]], parts[2]
+
+
 def make_world(
-    folder: Path, *, node: NodeOf, image: Image, found: Contents, release: Release, lustre_module: bool
+    folder: Path,
+    *,
+    node: NodeOf,
+    image: Image,
+    found: Contents,
+    release: Release,
+    lustre_module: bool,
+    faults: Faults | None = None,
 ) -> Sandbox:
     """Write all of it below `folder`.
 
     Args:
         found: what the image brings.
         lustre_module: whether repositories have the Lustre client for this kernel.
+        faults: what is wrong with the node.
+
+    Raises:
+        UnknownSystemError: the system of the image is not known.
     """
+    faults = faults or Faults()
     box = Sandbox(folder)
     shutil.copytree(ROOT / "lifecycle_scripts", box.scripts, ignore=shutil.ignore_patterns("*.md"))
     if own := own_release(release.release):
@@ -75,23 +108,36 @@ def make_world(
     (box.scripts / "cluster.json").write_text(json.dumps(node.cluster, indent=1))
     _documents(box, node)
     _system(box, node, image, found)
-    _hardware(box, node, image)
     lay_image(box, image=image, kind=node.kind, found=found)
+    lay_hardware(
+        box,
+        kind=node.kind,
+        efa=node.efa_interfaces,
+        striped=image.node_family in ("dlami", "pcs") and node.kind.local_nvme_disks > 0,
+        faults=faults,
+    )
     _ORCHESTRATORS[node.orchestrator](box, node, found)
+    if found["pyxis"]:
+        _pyxis(box, image)
+    if faults.home_of is not None:
+        (box.root / "home" / str(node.cluster["session_user"])).mkdir(parents=True)
+        box.owned(f"home/{node.cluster['session_user']}", faults.home_of)
     offer_packages(box, release, kernel=str(found["kernel"]), lustre_module=lustre_module)
-    serve_files(box, release, cluster=node.cluster)
+    serve_files(box, release, cluster=node.cluster, image=image)
     return box
 
 
 def _system(box: Sandbox, node: NodeOf, image: Image, found: Contents) -> None:
-    name, version = {"ubuntu22.04": ("ubuntu", "22.04"), "ubuntu24.04": ("ubuntu", "24.04")}.get(
-        image.os, ("amzn", "2023")
-    )
-    box.write("etc/os-release", f'ID={name}\nVERSION_ID="{version}"\n')
+    system, version = os_release(image)
+    debian = system in ("ubuntu", "debian")
+    box.write("etc/os-release", f'ID={system}\nVERSION_ID="{version}"\n')
     box.write("etc/fstab", "UUID=0123 / ext4 defaults 0 1\n")
     user = found.get("login_user") or "ubuntu"
     box.write("etc/passwd", f"root:x:0:0::/root:/bin/bash\n{user}:x:1000:1000::/home/{user}:/bin/bash\n")
+    box.write("etc/group", f"root:x:0:\n{'sudo' if debian else 'wheel'}:x:27:{user}\n{user}:x:1000:\n")
+    box.write("etc/skel/.bashrc", "")
     box.write(f"home/{user}/.bashrc", "")
+    box.owned(f"home/{user}", 1000)
     box.write("proc/self/mountinfo", "25 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw\n")
     memory = int(node.kind.memory_gib * 1048576) or 16_000_000
     box.write(
@@ -112,37 +158,10 @@ def _system(box: Sandbox, node: NodeOf, image: Image, found: Contents) -> None:
     (box.fake / "lvm").mkdir()
     (box.fake / "lvm/pvs").touch()
     # apt's or dnf's side: only one of them is on a system
-    for command in ("apt-get", "apt-mark", "dpkg", "dpkg-query") if image.os == "al2023" else ("dnf", "rpm"):
+    for command in ("dnf", "rpm") if debian else ("apt-get", "apt-mark", "dpkg", "dpkg-query"):
         (box.bin / command).unlink(missing_ok=True)
-    if not found.get("dnf_versionlock") and image.os == "al2023":
+    if not found.get("dnf_versionlock") and not debian:
         box.tell("no_versionlock", "")
-
-
-def _hardware(box: Sandbox, node: NodeOf, image: Image) -> None:
-    kind = node.kind
-    box.write("sys/devices/virtual/dmi/id/product_name", f"{kind.name}\n")
-    disks = ["/dev/nvme0n1 259:0 ext4 Amazon Elastic Block Store"]
-    content = "image" if image.node_family in ("dlami", "pcs") and kind.local_nvme_disks else "-"
-    for number in range(1, kind.local_nvme_disks + 1):
-        disks.append(f"/dev/nvme{number}n1 259:{number} {content} Amazon EC2 NVMe Instance Storage")
-    box.tell("disks", "\n".join(disks))
-    if content == "image":
-        (box.root / "opt/dlami/nvme").mkdir(parents=True)
-        box.mounted("253:9", "/opt/dlami/nvme", "ext4", "/dev/mapper/vg.01-lv_ephemeral")
-    accelerators = kind.accelerator.count if kind.accelerator else 0
-    maker = kind.accelerator.manufacturer if kind.accelerator else ""
-    devices = [("0x10de", "0x2330", "0x030200")] * accelerators if maker == "NVIDIA" else []
-    devices += [("0x1d0f", "0x7364", "0x088000")] * accelerators if maker == "AWS" else []
-    devices += [("0x1d0f", "0xefa2", "0x020000")] * node.efa_interfaces
-    for address, (vendor, device, device_class) in enumerate(devices, start=1):
-        folder = f"sys/bus/pci/devices/0000:{address:02x}:00.0"
-        box.write(f"{folder}/vendor", f"{vendor}\n")
-        box.write(f"{folder}/device", f"{device}\n")
-        box.write(f"{folder}/class", f"{device_class}\n")
-    for number in range(node.efa_interfaces):
-        folder = box.root / f"sys/class/infiniband/efa_{number}/device"
-        folder.mkdir(parents=True)
-        (folder / "driver").symlink_to("../../../bus/pci/drivers/efa")
 
 
 # What the orchestrator has done before our entry runs
@@ -206,14 +225,17 @@ def _slurm(box: Sandbox, node: NodeOf, found: Contents, folder: str) -> None:
     box.program(f"{folder}/bin/scontrol")
     box.write(f"{folder}/include/slurm/spank.h", "")
     box.write(f"{folder}/etc/slurm.conf", f"SlurmctldHost=ip-10-1-0-10({CONTROLLER})\n")
-    if found["pyxis"]:
-        box.write(f"{folder}/lib/slurm/spank_pyxis.so", "")
-        box.write(
-            f"{folder}/etc/plugstack.conf.d/pyxis.conf", f"required /{folder}/lib/slurm/spank_pyxis.so\n"
-        )
-        box.write(f"{folder}/etc/plugstack.conf", "include plugstack.conf.d/*\n")
     box.unit("slurmctld" if node.role == "controller" else "slurmd", active=False)
     box.unit("munge", active=True)
+
+
+def _pyxis(box: Sandbox, image: Image) -> None:
+    """Where the record says, and in the plugstack only where the image switches it on."""
+    place = image.places.get("pyxis")
+    path = place.path if place else "/usr/local/lib/slurm/spank_pyxis.so"
+    box.write(path[1:], "")
+    settings = "opt/slurm/etc" if place and place.enabled else "opt/parallelcluster/examples/spank"
+    box.write(f"{settings}/plugstack.conf", f"required {path}\n")
 
 
 def _resource_config(box: Sandbox, node: NodeOf, cluster_type: str) -> None:
