@@ -130,9 +130,14 @@ def test_places_are_absolute_and_of_known_fields() -> None:
     [
         ("parallelcluster-3.16.3-ubuntu2204-x86_64", "pyxis", "/usr/local/lib/slurm/spank_pyxis.so", False),
         ("hyperpod-slurm-ubuntu22.04-x86_64-20260917", "pyxis", "/opt/slurm/lib/slurm/spank_pyxis.so", True),
-        ("hyperpod-eks-1.36-x86_64-20260917", "aws_ofi_nccl", "/opt/amazon/ofi-nccl/lib64/libnccl-net-ofi.so", True),
+        (
+            "hyperpod-eks-1.36-x86_64-20260917",
+            "aws_ofi_nccl",
+            "/opt/amazon/ofi-nccl/lib64/libnccl-net-ofi.so",
+            True,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_record_says_where_a_component_is(id_: str, field: str, path: str, enabled: bool) -> None:
     place = image(id_).places[field]
     assert (place.path, place.enabled) == (path, enabled)

@@ -48,7 +48,8 @@ def _sort(boot: Boot) -> tuple[object, ...]:
         return (variant, boot.image.os, accelerator)
     # the compute nodes of every environment boot an invented image, too
     environment = boot.config.name if variant.newer and node.role == "compute" else ""
-    return (variant, node.orchestrator, boot.image.id, node.role, accelerator, environment)
+    image = (boot.image.family, boot.image.os)
+    return (variant, node.orchestrator, image, node.role, accelerator, environment)
 
 
 def _params() -> Iterator[Any]:
@@ -61,8 +62,8 @@ def _params() -> Iterator[Any]:
 
 
 PLANNED = {"prod/train": {"nvidia-fs": "nvidia_fs", "dcgm-exporter": "dcgm_exporter"}}
-"""What nodes of shipped environments lack on the images of their records, as `plan` says, and the step that says
-so: prod reads a mirror, of which its release records no packages. All other groups are READY."""
+"""What nodes of shipped environments lack on the images of their records, as `plan` says, and the step that
+says so: prod reads a mirror, of which its release records no packages. All other groups are READY."""
 
 
 @pytest.mark.parametrize("boot", list(_params()))
@@ -76,7 +77,9 @@ def test_a_node_boots_as_the_plan_says(boot: Boot) -> None:
     if boot.variant == Variant() and boot.image == _recorded(boot):
         planned = PLANNED.get(f"{boot.config.name}/{boot.group}", {})
         assert lacking(boot, predicted) == set(planned)
-        assert {step for step, (state, _) in outcome.said.items() if state not in WELL} == set(planned.values())
+        assert {step for step, (state, _) in outcome.said.items() if state not in WELL} == set(
+            planned.values()
+        )
         assert outcome.last_line.startswith("DEGRADED " if planned else "READY "), outcome.last_line
 
 

@@ -1,4 +1,4 @@
-"""`make rehearse`: its last line is a word, with what `plan` names or the first cause, and what records confirm."""
+"""`make rehearse`: its last line is a word, with what `plan` names or the first cause, and a count."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ COUNT = "1 of 2 artefacts checked against a record"
             f"DEGRADED as plan says: prod/train without dcgm-exporter, nvidia-fs; {COUNT}",
         ),
         (
-            {"dev/gpu": Verdict(("nccl",), "dev/gpu: proof: efa is 0, 1 should be there"), "b": Verdict((), "c")},
+            {
+                "dev/gpu": Verdict(("nccl",), "dev/gpu: proof: efa is 0, 1 should be there"),
+                "b": Verdict((), "c"),
+            },
             f"FAILED: dev/gpu: proof: efa is 0, 1 should be there (and 1 more); {COUNT}",
         ),
     ],

@@ -60,7 +60,7 @@ class Place:
     """Where an image has a component, and who says so."""
 
     path: str
-    """Absolute; `{machine}` is the processor as `uname -m` names it, `{short}` the first two numbers of the version."""
+    """Absolute; `{machine}` is what `uname -m` prints, `{short}` the first two numbers of the version."""
     enabled: bool
     """False: it is there, and the image does not switch it on."""
     source: str
@@ -102,7 +102,7 @@ class Image:
     """By field; None where no source says."""
     version: str | None = None
     """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict[str, Place])
     """By field, where a source says where the image has it; elsewhere it is where its package puts it."""
 
     @property

@@ -3,8 +3,8 @@
 With `--all` instead of environments: what `ultracluster init` drafts for every accelerated type on every
 orchestrator; that takes a while.
 
-The last line is READY; DEGRADED, with what `plan` names already; or FAILED, with the first cause. It counts the
-files and packages of the releases that a public record confirms: the sandbox itself fetches none of them.
+The last line is READY; DEGRADED, with what `plan` names already; or FAILED, with the first cause. It counts
+the files and packages of the releases that a public record confirms: the sandbox itself fetches none of them.
 """
 
 from __future__ import annotations
@@ -56,9 +56,13 @@ def main(arguments: list[str]) -> int:
         for boot in its_boots:
             rehearsed_groups.add(boot.group)
             total += 1
-            if boot.key not in seen:  # else a node could not tell it from one that was rehearsed
+            name = f"{environment.name}/{boot.group}"
+            if boot.key in seen:
+                twin = next(one for one, verdict in verdicts.items() if verdict is seen[boot.key])
+                print(f"{name}: its nodes differ from those of {twin} in names only")
+            else:
                 seen[boot.key] = _rehearse(boot)
-            verdicts[f"{environment.name}/{boot.group}"] = seen[boot.key]
+            verdicts[name] = seen[boot.key]
             ready += not seen[boot.key].wrong
         for group in environment.node_groups.keys() - rehearsed_groups:
             total, ready = total + 1, ready + 1

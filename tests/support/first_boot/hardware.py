@@ -34,7 +34,7 @@ def lay_hardware(box: Sandbox, *, kind: InstanceType, efa: int, striped: bool, f
     devices = {"NVIDIA": [_GPU], "AWS": [_NEURON]}.get(maker, []) * number + [_EFA] * efa
     addresses = [_on_bus(box, slot, *device) for slot, device in enumerate(devices, start=1)]
     if maker == "NVIDIA" and (box.fake / "modules/nvidia").exists():
-        _gpus(box, kind, number - faults.gpus, linked=kind.nvswitch or kind.imex)
+        _gpus(box, kind, number - faults.gpus, linked=bool(kind.nvswitch or kind.imex))
     if maker == "AWS" and (box.fake / "modules/neuron").exists():
         for index in range(number):
             box.write(f"dev/neuron{index}", "")

@@ -10,7 +10,6 @@ from first_boot.sandbox import MAKERS, Sandbox
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.images import Image
 
-
 _PACKAGED = {
     "gdrcopy_lib": "/usr/lib/{machine}-linux-gnu/libgdrapi.so.{short}",
     "container_toolkit": "/usr/bin/nvidia-ctk",
@@ -93,7 +92,9 @@ def _libraries(box: Sandbox, image: Image, found: Contents) -> None:
 
 def _tools(box: Sandbox, image: Image, found: Contents) -> None:
     if version := found["container_toolkit"]:
-        box.program(place(image, "container_toolkit", version), f"NVIDIA Container Toolkit CLI version {version}")
+        box.program(
+            place(image, "container_toolkit", version), f"NVIDIA Container Toolkit CLI version {version}"
+        )
         box.package("nvidia-container-toolkit", f"{version}-1")
     if version := found["dcgm"]:
         box.program(place(image, "dcgm", version), "", f"dcgmi  version: {version}")
@@ -104,7 +105,9 @@ def _tools(box: Sandbox, image: Image, found: Contents) -> None:
         box.program(place(image, "enroot", version), version)
         box.package("enroot", f"{version}-1")
     if version := found["containerd"]:
-        box.program(place(image, "containerd", version), f"containerd github.com/containerd/containerd v{version}")
+        box.program(
+            place(image, "containerd", version), f"containerd github.com/containerd/containerd v{version}"
+        )
         box.unit("containerd", active=True)
     if found["docker"]:
         box.unit("docker", active=True)

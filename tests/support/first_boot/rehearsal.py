@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +60,15 @@ class Boot:
     release: Release
     variant: Variant
     entries: tuple[str, ...]
-    faults: Faults = Faults()
+    faults: Faults = field(default_factory=Faults)
 
     @property
     def key(self) -> str:
-        """The same for boots that differ in nothing that a node could see."""
+        """The same for boots that differ in nothing but names."""
         found = found_on(self)
+        groups = list(self.node.cluster["node_groups"].values())
         seen = {
-            "cluster": self.node.cluster | {"environment": "", "cluster": ""},
+            "cluster": self.node.cluster | {"environment": "", "cluster": "", "node_groups": groups},
             "mounts": self.node.mounts,
             "group": [self.node.role, self.node.kind.name],
             "image": [self.image.id, self.image.os, found, str(self.image.places)],
