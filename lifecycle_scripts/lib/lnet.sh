@@ -61,6 +61,6 @@ lnet::efa_devices() {
   local driver count=0
   while read -r driver; do
     [[ $driver != */efa ]] || count=$((count + 1))
-  done < <(readlink "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver)
+  done < <(readlink "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver || true)
   echo "$count"
 }

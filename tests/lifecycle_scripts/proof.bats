@@ -65,6 +65,14 @@ message() { tail -n 1 <(grep '"step": "proof"' "$REPORT") | sed 's/.*"message": 
   assert::contains "$(message)" 'no EFA interface is usable, 32 should be'
 }
 
+@test "a driver that shows no device at all is a lack, and said like one" {
+  rm -r "$ULTRACLUSTER_ROOT/sys/class/infiniband"
+  fi_info 0
+  run run_steps proof
+  assert::states proof=degraded
+  assert::contains "$(message)" 'no EFA interface is usable, 32 should be'
+}
+
 @test "without fi_info the driver's devices count, as on EKS" {
   rm "$ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info"
   run run_steps proof

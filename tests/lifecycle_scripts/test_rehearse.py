@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import first_boot.__main__ as command
+import first_boot.rehearsal as rehearsal
 import pytest
 from first_boot.__main__ import Verdict, last_line
 
+from ultracluster.config import Environment
+from ultracluster.software.first_boot import GroupBoot, first_boot
 from ultracluster.software.lock import read_lock, release_file
 from ultracluster.software.records import Checked, Row, checked
 
@@ -56,3 +60,16 @@ def test_one_digit_of_a_recorded_digest_fails_and_names_the_file(
     assert command.main(["eks-trn2"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"FAILED: {file}:") and digest[1:16] in last
+
+
+def test_an_image_of_an_unknown_system_is_bad_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(environment: Environment) -> tuple[GroupBoot, ...]:
+        groups = first_boot(environment)
+        return tuple(replace(one, image=one.image and replace(one.image, os="haiku1")) for one in groups)
+
+    monkeypatch.setattr(rehearsal, "first_boot", unknown)
+    assert command.main(["dev"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("dev/controller: hyperpod-slurm-") and "operating system 'haiku1'" in said
