@@ -44,7 +44,7 @@ def lay_image(box: Sandbox, *, image: Image, kind: InstanceType, found: Contents
         box.package("nvidia-fabricmanager", str(found["fabric_manager"]))
         if cuda := _CUDA_OF_DRIVERS.get(driver.partition(".")[0]):
             box.program("usr/bin/nvidia-smi", f"| CUDA Version: {cuda} |")
-    box.write("dev/null", "")
+    (box.root / "dev").mkdir(exist_ok=True)
     box.tell("modules/gdrdrv.device", "")
     if maker == "NVIDIA" and found["gdrdrv"]:
         box.module("gdrdrv", found["gdrdrv"], loaded=True)
