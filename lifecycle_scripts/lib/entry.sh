@@ -12,7 +12,11 @@ for library in log lock node step steps release clock report fetch files state; 
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
 
-ENTRY_NAME='' ENTRY_SAID='' ENTRY_LOST='' ENTRY_DEGRADED=() ENTRY_FETCHES=()
+ENTRY_NAME='' ENTRY_SAID='' ENTRY_LOST='' ENTRY_DEGRADED=() ENTRY_LOOKED_AHEAD=''
+# Downloads that run: process by step
+declare -A ENTRY_FETCHES=()
+# By step, a line "COMPONENT VERDICT FOUND" for each component whose files it needs
+readonly ENTRY_NEEDS=$ULTRACLUSTER_ROOT/run/ultracluster/needs
 clock::now ENTRY_STARTED
 
 # entry::run ENTRY [--group NAME]: the steps of lib/steps.sh for this entry.
@@ -91,7 +95,8 @@ entry::main() {
   lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-$((60 * $(steps::run_minutes "$ENTRY_NAME")))}" ||
     entry::fail "another run of these scripts does not end"
   export ULTRACLUSTER_LOCK=$LOCK_DESCRIPTOR
-  [[ ! -e $REPORT_READY && ! -e $FETCH_SPREAD ]] || rm -f -- "$REPORT_READY" "$FETCH_SPREAD"
+  [[ ! -e $REPORT_READY ]] || rm -f -- "$REPORT_READY"
+  fetch::forget
   ENTRY_STAGE=node
   command -v python3 >/dev/null || entry::fail "this image has no python3, with which the scripts read their configuration"
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
@@ -104,13 +109,14 @@ entry::main() {
     release::facts
   fi
   # shellcheck disable=SC2034 # step.sh reads it
-  STEP_BEFORE_INSTALL=entry::fetch_ahead
+  STEP_BEFORE_INSTALL=entry::files_for
   for step in "$@"; do
     ENTRY_STAGE=$step
     step::run "$step" || entry::fail "$STEP_MESSAGE"
     entry::note_degraded
     ENTRY_LEFT=("${ENTRY_LEFT[@]:1}")
   done
+  entry::stop_fetches # of a step that could do without after all
   # Downloads and sources, also those of a run that was killed
   [[ ! -e $FILES_WORK ]] || rm -rf -- "$FILES_WORK"
   entry::end "$@"
@@ -180,80 +186,121 @@ entry::seconds() {
   clock::to_seconds "$1" "$((now - ENTRY_STARTED))"
 }
 
-# The first step that has something to install: what it and the later ones have to download comes now, all at once. What
-# does not come is told at once, too, before anything is installed: it ends the run where the node cannot be without it, and is
-# not tried again where it can.
-entry::fetch_ahead() {
-  local -r told=$ULTRACLUSTER_ROOT/run/ultracluster/fetch
-  local step verdict component cause
-  # shellcheck disable=SC2034 # step.sh reads it
-  STEP_BEFORE_INSTALL=
-  steps::need_release "${ENTRY_LEFT[@]}" || return 0
-  log::info "downloading what this and later steps install"
-  rm -rf -- "$told"
-  mkdir -p "$told"
-  ENTRY_FETCHES=()
-  for step in "${ENTRY_LEFT[@]}"; do
-    # A team's own steps have none.
-    ! steps::is_own "$step" || continue
-    [[ $(<"$ULTRACLUSTER_HOME/steps/$step.sh") == *"$step::fetch()"* ]] || continue
-    entry::fetch_one "$step" "$told/$step" &
-    ENTRY_FETCHES+=("$!")
-  done
-  while [[ -n $(jobs -pr) ]]; do
-    wait -n || true
-    entry::look_for_refused "$told"
-  done
-  entry::look_for_refused "$told"
-  ENTRY_FETCHES=()
-  for step in "${ENTRY_LEFT[@]}"; do
-    [[ -e $told/$step ]] || continue
-    read -r verdict component _ cause <"$told/$step"
-    # shellcheck disable=SC2004,SC2034 # an associative array, which step.sh reads
-    [[ $verdict != degraded ]] || STEP_GIVEN_UP[$step]="$component $cause"
-  done
+# entry::files_for STEP: called before its installation; returns when its files are here or lost. The first step that may have something
+# to download makes all later ones download theirs, too: beside each other, and beside the steps that need no file.
+entry::files_for() {
+  local component
+  entry::may_download "$1" || return 0
+  [[ -n $ENTRY_LOOKED_AHEAD ]] || entry::look_ahead
+  [[ -s $ENTRY_NEEDS/$1 ]] || return 0
+  [[ -z ${ENTRY_FETCHES[$1]:-} ]] || wait "${ENTRY_FETCHES[$1]}" || true
+  unset "ENTRY_FETCHES[$1]"
+  while read -r component _; do
+    [[ ! -e $FETCH_LOST/$component ]] || verbs+=(fetch=failed) # of step::run
+  done <"$ENTRY_NEEDS/$1"
 }
 
-# entry::fetch_one STEP FILE: on failure FILE has the verdict, the component, what is here of it, and the cause.
-entry::fetch_one() {
-  local found now
+# A team's own steps have no files of the release.
+entry::may_download() {
+  ! steps::is_own "$1" && [[ $(<"$ULTRACLUSTER_HOME/steps/$1.sh") == *"$1::needs()"* ]]
+}
+
+# What this and later steps need is asked of all at once, and downloaded. A file that a node cannot be without is waited for here: should
+# it not come, the run ends before anything is installed.
+entry::look_ahead() {
+  local step required=()
+  ENTRY_LOOKED_AHEAD=yes
+  rm -rf -- "$ENTRY_NEEDS"
+  mkdir -p "$ENTRY_NEEDS" "$FETCH_LOST"
+  for step in "${ENTRY_LEFT[@]}"; do
+    entry::may_download "$step" || continue
+    entry::look "$step" &
+    ENTRY_FETCHES[$step]=$!
+  done
+  for step in "${!ENTRY_FETCHES[@]}"; do
+    wait "${ENTRY_FETCHES[$step]}" || true
+    unset "ENTRY_FETCHES[$step]"
+  done
+  for step in "${ENTRY_LEFT[@]}"; do
+    [[ -s $ENTRY_NEEDS/$step ]] || continue
+    entry::fetch "$step" &
+    ENTRY_FETCHES[$step]=$!
+    [[ $(<"$ENTRY_NEEDS/$step") != *' refused'* ]] || required+=("$!")
+  done
+  ((${#ENTRY_FETCHES[@]} == 0)) || log::info "downloading for ${!ENTRY_FETCHES[*]}"
+  while entry::any_runs "${required[@]}"; do
+    wait -n "${required[@]}" || true
+    entry::look_for_refused
+  done
+  entry::look_for_refused
+}
+
+entry::any_runs() {
+  local process
+  for process in "$@"; do
+    ! kill -0 "$process" 2>/dev/null || return 0
+  done
+  return 1
+}
+
+# entry::background: what a process of its own begins with
+entry::background() {
+  local now
   trap 'verb::stop; exit 143' TERM
   trap - EXIT
-  # shellcheck disable=SC2034 # verb.sh reads it
+  # shellcheck disable=SC2034 # verb.sh reads them
   declare -gA STEP_COMPONENTS=() STEP_INSTALLS=()
   STEP_ABOUT='' STEP_MESSAGE=''
   clock::now now
   verb::budget "$1" "$now"
-  verb::time fetch
-  ((VERB_MS > 0)) || return 0
-  step::verb "$1" fetch
-  ((STEP_STATUS != 0)) || return 0
-  read -r _ found _ <<<"${STEP_COMPONENTS[${STEP_ABOUT:-none}]:-}"
-  step::verdict "$1" "$STEP_ABOUT" "${found#-}"
-  printf '%s %s %s %s\n' "$CONTRACT_VERDICT" "${STEP_ABOUT:--}" "${found:--}" "$STEP_MESSAGE" >"$2"
 }
 
-# One that is refused ends the run, and with it the other downloads.
+# entry::look STEP: writes what it needs, and what it would mean that this does not come.
+entry::look() {
+  local component found
+  entry::background "$1"
+  step::verb "$1" needs
+  for component in "${STEP_NEEDS[@]}"; do
+    read -r _ found _ <<<"${STEP_COMPONENTS[$component]:-}"
+    step::verdict "$1" "$component" "${found#-}"
+    printf '%s %s %s\n' "$component" "$CONTRACT_VERDICT" "${found:--}"
+  done >"$ENTRY_NEEDS/$1"
+}
+
+# entry::fetch STEP: what it needs
+entry::fetch() {
+  local component components=()
+  while read -r component _; do components+=("$component"); done <"$ENTRY_NEEDS/$1"
+  entry::background "$1"
+  # shellcheck disable=SC2034 # verb.sh reads it
+  [[ $(<"$ENTRY_NEEDS/$1") != *' refused'* ]] || VERB_REFUSED=yes
+  step::verb "$1" fetch "${components[@]}"
+  ((STEP_STATUS == 0)) || printf '%s\n' "$STEP_MESSAGE" >"$FETCH_LOST/${STEP_ABOUT:-${components[0]}}"
+}
+
+# A lost file that the node cannot be without ends the run, and with it the other downloads.
 entry::look_for_refused() {
-  local step verdict component found cause
+  local step component verdict found cause
   for step in "${ENTRY_LEFT[@]}"; do
-    [[ -e $1/$step ]] || continue
-    read -r verdict component found cause <"$1/$step"
-    [[ $verdict == refused ]] || continue
-    entry::stop_fetches
-    ENTRY_STAGE=$step
-    declare -gA STEP_COMPONENTS=()
-    [[ $component == - ]] || STEP_COMPONENTS[$component]="refused $found ${RELEASE["$component.version"]:--} $cause"
-    report::step "$step" failed "${found#-}" 0 "$cause" detect=absent fetch=failed
-    entry::fail "$cause"
+    [[ -s $ENTRY_NEEDS/$step ]] || continue
+    while read -r component verdict found; do
+      [[ $verdict == refused && -s $FETCH_LOST/$component ]] || continue
+      cause=$(<"$FETCH_LOST/$component")
+      entry::stop_fetches
+      ENTRY_STAGE=$step
+      declare -gA STEP_COMPONENTS=([$component]="refused $found ${RELEASE["$component.version"]:--} $cause")
+      report::step "$step" failed "${found#-}" 0 "$cause" detect=absent fetch=failed
+      entry::fail "$cause"
+    done <"$ENTRY_NEEDS/$step"
   done
 }
 
 entry::stop_fetches() {
-  ((${#ENTRY_FETCHES[@]} > 0)) || return 0
-  kill -TERM "${ENTRY_FETCHES[@]}" 2>/dev/null || true
-  wait "${ENTRY_FETCHES[@]}" 2>/dev/null || true
-  ENTRY_FETCHES=()
+  local running
+  mapfile -t running <<<"$(jobs -pr)"
+  [[ -n ${running[0]} ]] || return 0
+  kill -TERM "${running[@]}" 2>/dev/null || true
+  wait "${running[@]}" 2>/dev/null || true
 }
 
 entry::fail() {

@@ -129,16 +129,48 @@ fetch::needs() {
 
 fetch::download() {
   local -r url=$1 part=$2 deadline=${ULTRACLUSTER_FETCH_DEADLINE:-600}
+  local status=0
   FETCH_ERROR="could not fetch $url within $deadline s"
   FETCH_DENIED_SINCE=''
   [[ $url == file:* ]] || fetch::spread
-  retry::run "$deadline" fetch::attempt "$url" "$part" && return 0
+  fetch::patience "$url" "$deadline"
+  retry::run "$FETCH_PATIENCE" fetch::attempt "$url" "$part" || status=$?
+  ((status != 0)) || return 0
+  ((status == RETRY_GIVE_UP)) || fetch::is_silent "$url"
   fetch::error "$FETCH_ERROR"
   return 1
 }
 
 # There from the first download of a run on
 readonly FETCH_SPREAD=$ULTRACLUSTER_ROOT/run/ultracluster/spread
+# Components whose files were downloaded ahead and did not come in this run; each file has the cause.
+readonly FETCH_LOST=$ULTRACLUSTER_ROOT/run/ultracluster/lost
+# Hosts that gave no answer in this run until the deadline: they are asked once more for each further file, and not waited for.
+readonly FETCH_SILENT=$ULTRACLUSTER_ROOT/run/ultracluster/silent
+
+# fetch::forget: of an earlier run
+fetch::forget() {
+  [[ ! -e $FETCH_SPREAD && ! -e $FETCH_LOST && ! -e $FETCH_SILENT ]] || rm -rf -- "$FETCH_SPREAD" "$FETCH_LOST" "$FETCH_SILENT"
+}
+
+# fetch::patience URL SECONDS: sets FETCH_PATIENCE to the seconds to retry in
+fetch::patience() {
+  FETCH_PATIENCE=$2
+  [[ ! -e $FETCH_SILENT/$(fetch::host "$1") ]] || FETCH_PATIENCE=0
+}
+
+# fetch::is_silent URL: told when the retries have ended
+fetch::is_silent() {
+  local host
+  host=$(fetch::host "$1")
+  mkdir -p "$FETCH_SILENT"
+  : >"$FETCH_SILENT/$host"
+}
+
+fetch::host() {
+  local host=${1#*://}
+  printf '%s' "${host%%/*}"
+}
 
 # Hundreds of nodes of a group start in the same second: the first downloads of a run wait a moment, the longer the more
 # nodes there are. What comes after them is spread by that.
@@ -146,7 +178,8 @@ fetch::spread() {
   local -r most=${ULTRACLUSTER_SPREAD:-$((${CLUSTER_NODES:-120} / 8 < 60 ? ${CLUSTER_NODES:-120} / 8 : 60))}
   local pause
   [[ ! -e $FETCH_SPREAD ]] && ((most > 0)) || return 0
-  clock::to_seconds pause "$((RANDOM % (most * 1000)))"
+  # RANDOM has 15 bits.
+  clock::to_seconds pause "$(((RANDOM << 15 | RANDOM) % (most * 1000)))"
   log::info "waiting $pause s, so that not all nodes ask at once"
   sleep "$pause"
   # Behind the pause: others that start beside this one wait, too.
@@ -213,6 +246,8 @@ fetch::https() {
     --write-out '%{http_code}' "$url") || status=$?
   case $status:$code in
     22:408 | 22:429) ;;
+    # A clock that is set later makes it right; until then it is the cause.
+    60:*) FETCH_ERROR="could not fetch $url: its certificate is not accepted (the clock of this node says $(date --utc +%Y-%m-%dT%H:%MZ))" ;;
     22:403)
       FETCH_ERROR="could not fetch $url: HTTP status $code"
       ! fetch::is_denied_for_good || status=$RETRY_GIVE_UP

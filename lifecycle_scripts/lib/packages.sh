@@ -137,7 +137,26 @@ packages::lock() {
 
 # packages::refresh: fresh lists of the image's own repositories; dnf renews them by itself
 packages::refresh() {
-  [[ $(packages::system) == dnf ]] || packages::apt update
+  [[ $(packages::system) == dnf ]] || packages::update
+}
+
+# packages::update OPTION...: apt does not wait for the lock of its lists (DPkg::Lock::Timeout is for dpkg's), which the system's own
+# timers take at the first boot: we do. A server that cannot be reached is asked again where the caller reads nothing else; one that
+# answers without the index is not.
+packages::update() {
+  retry::run "${PACKAGES_PATIENCE:-${ULTRACLUSTER_PACKAGES_DEADLINE:-300}}" packages::try_update "$@"
+}
+
+packages::try_update() {
+  local status=0
+  packages::apt update "$@" || status=$?
+  ((status == 0)) || case "$(packages::cause) $*" in
+    *'Could not get lock'*) ;;
+    *'404  Not Found'* | *'does not have a Release file'*) status=$RETRY_GIVE_UP ;;
+    *Error-Mode=any*) ;;
+    *) status=$RETRY_GIVE_UP ;;
+  esac
+  return "$status"
 }
 
 packages::system() {
@@ -238,10 +257,13 @@ EOT
   fi
   files::write "/etc/apt/sources.list.d/ultracluster-$name.list" <<<"deb [signed-by=$key] $url ${suite:-/}"
   # Only this list: others may be out of reach.
-  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::apt update \
+  fetch::patience "$url" "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}"
+  PACKAGES_PATIENCE=$FETCH_PATIENCE packages::update \
     -o "Dir::Etc::SourceList=/etc/apt/sources.list.d/ultracluster-$name.list" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0 \
     -o APT::Update::Error-Mode=any && return 0
+  # shellcheck disable=SC2034 # the caller reads it
   PACKAGES_ERROR="the repository $url cannot be read: $(packages::cause)"
+  [[ $PACKAGES_ERROR == *'Could not get lock'* ]] || fetch::is_silent "$url"
   return 1
 }
 
@@ -281,7 +303,7 @@ packages::mirrored() {
   echo "deb [trusted=yes] file:$PACKAGES_MIRRORED ./" >"$PACKAGES_MIRRORED/mirror.list"
   mkdir -p "$PACKAGES_MIRRORED/lists/partial"
   PACKAGES_FROM=(-o "Dir::Etc::SourceList=$PACKAGES_MIRRORED/mirror.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$PACKAGES_MIRRORED/lists")
-  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::apt update -o APT::Update::Error-Mode=any && return 0
+  packages::update -o APT::Update::Error-Mode=any && return 0
   PACKAGES_ERROR="apt does not read the index of the mirror: $(packages::cause)"
   return 1
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run_verb.sh STEP VERB: one verb of one step, called by `step::verb`. `fetch` is for steps that have it, and only when
-# they have something to install. `look` is `detect`, and `verify` where what it looks for is here.
+# run_verb.sh STEP VERB [COMPONENT...]: one verb of one step, called by `step::verb`. `look` is `detect`, and `verify` where what it
+# looks for is here. `needs` states what a step with something to install would download; `fetch` downloads these components.
 set -Eeuo pipefail
 umask 022 # a hardened image has another, with which users could not read what is installed
 
@@ -60,11 +60,19 @@ case $2 in
     step::say verb verify
     run_verb::run "$1" verify
     ;;
-  fetch)
-    declare -F "$1::fetch" >/dev/null || exit 0
+  needs)
     run_verb::detect "$1"
     ((DETECTED == STEP_ABSENT)) || exit 0
-    run_verb::run "$1" fetch
+    release::facts
+    needs=$(run_verb::run "$1" needs)
+    for component in $needs; do
+      # What comes from a repository is downloaded where it is installed.
+      ((${RELEASE["$component.files"]:-0} == 0)) || step::say needs "$component"
+    done
+    ;;
+  fetch)
+    release::facts
+    for component in "${@:3}"; do software::fetch "$component"; done
     ;;
   *) run_verb::run "$1" "$2" ;;
 esac

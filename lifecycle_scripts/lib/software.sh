@@ -114,12 +114,19 @@ software::newest() {
 
 # --- files ---
 
-# software::fetch COMPONENT: all its files for this node; sets SOFTWARE_FILES to their paths.
+# software::lacking COMPONENT FOUND: prints it where what is here does not stay, for `needs`
+software::lacking() {
+  contract::fits "$@" || echo "$1"
+}
+
+# software::fetch COMPONENT: all its files for this node; sets SOFTWARE_FILES to their paths. What did not come when it was
+# downloaded ahead is not asked for again.
 software::fetch() {
   local -r component=$1
   local -r count=${RELEASE["$component.files"]:-0}
   local number name checksum path
   step::about "$component"
+  [[ ! -e $FETCH_LOST/$component ]] || step::fail "$(<"$FETCH_LOST/$component")"
   SOFTWARE_FILES=()
   for ((number = 0; number < count; number++)); do
     name=${RELEASE["$component.$number.name"]}

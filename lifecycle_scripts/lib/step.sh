@@ -9,9 +9,6 @@ for library in log clock report contract steps answer verb; do
   source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
-# Steps whose files could not be fetched: "COMPONENT CAUSE" by step. They are not installed.
-declare -gA STEP_GIVEN_UP=()
-
 # step::run NAME: status 0 when the node can go on. Sets STEP_STATE (already, installed, skipped, degraded, failed), STEP_MESSAGE
 # (what is here, or the first cause of what is not), and STEP_COMPONENTS, what became of each component.
 step::run() {
@@ -61,13 +58,6 @@ step::run() {
 }
 
 step::install() {
-  if [[ -n ${STEP_GIVEN_UP[$1]:-} ]]; then
-    verbs+=(install=not-tried)
-    [[ ${STEP_GIVEN_UP[$1]} == '- '* ]] || STEP_ABOUT=${STEP_GIVEN_UP[$1]%% *}
-    STEP_MESSAGE=${STEP_GIVEN_UP[$1]#* }
-    step::lacks "$1"
-    return 0
-  fi
   step::verb "$1" install
   if ((STEP_STATUS == 0)); then
     verbs+=(install=ok)

@@ -20,17 +20,18 @@ readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LA
 
 # `own` stands for the steps that a team adds (NODE_STEPS): after ours, so that they find what the release brings; before Slurm
 # is started here, so that no job meets a node without them; and before the last look.
-# Metadata close to users early; on ParallelCluster when it has configured the node, before it starts Slurm.
+# Metadata close to users first, before anything is downloaded: it takes no file of the release. On ParallelCluster when it has
+# configured the node, before it starts Slurm.
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
-  [hyperpod_on_create]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS own slurm slurm_conf job_ssh slurm_admin $STEPS_PROOF"
-  [hyperpod_on_init_complete]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE filesystems session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS slurm_conf job_ssh slurm_admin own $STEPS_PROOF"
+  [hyperpod_on_create]="metadata limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS own slurm slurm_conf job_ssh slurm_admin $STEPS_PROOF"
+  [hyperpod_on_init_complete]="metadata limits $STEPS_FABRIC $STEPS_LUSTRE filesystems session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS slurm_conf job_ssh slurm_admin own $STEPS_PROOF"
   [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES session_user scratch container_storage own $STEPS_PROOF"
   # Before ParallelCluster configures Slurm and mounts what is shared
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
   [parallelcluster_on_node_configured]="metadata session_user state_pull users $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS topology job_ssh slurm_admin own $STEPS_PROOF"
-  [pcs_node]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex job_access health $STEPS_METRICS job_ssh slurm_admin own $STEPS_PROOF"
+  [pcs_node]="metadata limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex job_access health $STEPS_METRICS job_ssh slurm_admin own $STEPS_PROOF"
   [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage own $STEPS_PROOF"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST $STEPS_METRICS"
   [bake_kubernetes]="$STEPS_KUBERNETES"
@@ -55,6 +56,9 @@ declare -rA STEPS_RUN_SHARE=([parallelcluster_on_node_start]=60 [parallelcluster
 
 # A node cannot be without these; without others it can (components have their own word on it in the release).
 readonly STEPS_NEVER_LACKING="nvidia_driver efa neuron lustre_client filesystems slurm"
+
+# They keep people from what is not theirs. They have their time when the run's is used up, too.
+readonly STEPS_PROTECT="metadata job_ssh"
 
 # After this entry another one goes on: the node is not ready yet.
 readonly STEPS_NOT_LAST="parallelcluster_on_node_start"
@@ -95,8 +99,20 @@ steps::need_release() {
   return 1
 }
 
+# steps::protects STEP: is it one of STEPS_PROTECT?
+steps::protects() { [[ " $STEPS_PROTECT " == *" $1 "* ]]; }
+
+# Do people log in to this node? To login nodes always, to others as the ordinary user of sessions; to a controller also where it has
+# accounts of people.
+steps::is_for_people() {
+  [[ ${NODE_ROLE:-} == login || -n ${CLUSTER_SESSION_USER:-} ]] ||
+    [[ ${NODE_ROLE:-} == controller && -n ${CLUSTER_STATE_URI:-}${CLUSTER_DIRECTORY:-} ]]
+}
+
 # steps::is_required STEP: can a node not be without it? Asked where a step fails before, or without, naming a component of
-# the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing. Own steps say it themselves.
+# the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing. Where people log in, the credentials of the node's role are closed or the
+# node does not join. Own steps say it themselves.
 steps::is_required() {
+  ! { [[ $1 == metadata ]] && steps::is_for_people; } || return 0
   [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_IMEX:-} == imex:yes || " ${NODE_STEPS:-} " == *" "[0-9][0-9]"_$1:required "* ]]
 }

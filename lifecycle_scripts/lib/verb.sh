@@ -24,30 +24,53 @@ verb::budget() {
   VERB_STEP_END=$(($2 + ${ULTRACLUSTER_STEP_MS:-VERB_STEP_MINUTES * 60000}))
 }
 
-# verb::time VERB: sets VERB_MS, what is left for it. When the run's time is used up, nothing is installed any more, but a
-# look at what is here (a minute for each of its verbs) still is: the node may have all that it needs.
+# verb::time STEP VERB: sets VERB_MS, what is left for it. When the run's time is used up, nothing is installed any more, but a
+# look at what is here (a minute for each of its verbs) still is: the node may have all that it needs. What protects a node has its
+# minute in any case. A download has half of what is left of the run, and so has the patience with repositories (VERB_PATIENCE, ms):
+# the other half is for all other steps. Only what the node cannot be without may take the rest (VERB_REFUSED).
 verb::time() {
   local now left least=60000
   clock::now now
   VERB_MS=$((VERB_STEP_END - now)) VERB_LATE="the step did not end within $VERB_STEP_MINUTES min"
-  ((VERB_RUN_END > 0)) || return 0
-  left=$((VERB_RUN_END - now))
-  if ((left < VERB_MS)); then
-    VERB_MS=$left VERB_LATE="the run's $VERB_RUN_MINUTES min are used up"
-    [[ $1 != look ]] || least=120000
-    [[ $1 == install || $1 == fetch ]] || ((left >= least)) || VERB_MS=$least
+  if ((VERB_RUN_END > 0)); then
+    left=$((VERB_RUN_END - now))
+    if [[ $2 == fetch && -z ${VERB_REFUSED:-} ]] && ((left / 2 < VERB_MS)); then
+      VERB_MS=$((left / 2)) VERB_LATE="its download did not end within half of what was left of the run's $VERB_RUN_MINUTES min"
+    elif ((left < VERB_MS)); then
+      VERB_MS=$left VERB_LATE="the run's $VERB_RUN_MINUTES min are used up"
+      [[ $2 != look ]] || least=120000
+      { [[ $2 == install || $2 == fetch ]] && ! steps::protects "$1"; } || ((left >= least)) || VERB_MS=$least
+    fi
   fi
+  # A tenth is for the words on what did not come.
+  VERB_PATIENCE=$((VERB_MS * 9 / 10))
+  [[ $2 != install ]] || ((VERB_RUN_END == 0 || left / 2 >= VERB_PATIENCE)) || VERB_PATIENCE=$((left > 0 ? left / 2 : 0))
 }
 
-# step::verb NAME VERB: runs NAME::VERB in a process of its own: there `set -e` holds, whatever surrounds this call. `look` is
-# `detect` and, where that finds what it looks for, `verify`. Sets STEP_STATUS, STEP_VERB (which verb it is of), and STEP_MESSAGE: the
-# cause when it failed, else what it told.
+# verb::deadlines: sets VERB_DEADLINES, variables for the verb: a wait for a server or the package manager ends before its time does.
+verb::deadlines() {
+  local name default ms seconds
+  VERB_DEADLINES=()
+  for name in FETCH:600 PACKAGES:300; do
+    default=${name#*:} name=ULTRACLUSTER_${name%:*}_DEADLINE
+    clock::to_ms ms "${!name:-$default}"
+    ((ms > VERB_PATIENCE)) || continue
+    clock::to_seconds seconds "$VERB_PATIENCE"
+    ((VERB_PATIENCE < 1000)) || seconds=${seconds%.*}
+    VERB_DEADLINES+=("$name=$seconds")
+  done
+}
+
+# step::verb NAME VERB [COMPONENT...]: runs NAME::VERB in a process of its own: there `set -e` holds, whatever surrounds this call.
+# `look` is `detect` and, where that finds what it looks for, `verify`. Sets STEP_STATUS, STEP_VERB (which verb it is of), and
+# STEP_MESSAGE: the cause when it failed, else what it told. `needs` sets STEP_NEEDS.
 step::verb() {
   local -r name=$1 verb=$2
-  local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/answer-$name
+  # A download may still run when the step looks.
+  local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/answer-$name-$verb
   local seconds started ended told='' cause=''
-  STEP_STATUS=0 STEP_VERB=${verb/look/detect}
-  verb::time "$verb"
+  STEP_STATUS=0 STEP_VERB=${verb/look/detect} STEP_NEEDS=()
+  verb::time "$name" "$verb"
   if ((VERB_MS <= 0)); then
     STEP_STATUS=1 STEP_MESSAGE="$VERB_LATE"
     return 0
@@ -55,7 +78,7 @@ step::verb() {
   [[ -d ${answer%/*} ]] || mkdir -p "${answer%/*}"
   clock::now started
   clock::to_seconds seconds "$VERB_MS"
-  verb::run "$name" "$verb" "$seconds" "$answer"
+  verb::run "$seconds" "$answer" "$@"
   verb::heard "$answer"
   clock::now ended
   case $STEP_STATUS in
@@ -68,16 +91,22 @@ step::verb() {
   esac
 }
 
+# verb::run SECONDS ANSWER STEP VERB [COMPONENT...]
 # `timeout` gives the verb a process group of its own, and holds the lock of this run as long as the verb lives; what the verb
 # leaves running holds neither the lock nor this run.
 verb::run() {
-  local -r mark=$'\036'"end of $1 $2 $BASHPID.$RANDOM"
+  local -r seconds=$1 answer=$2
+  local -r mark=$'\036'"end of $3 $4 $BASHPID.$RANDOM"
   local output copier
+  shift 2
+  verb::deadlines
   exec {output}> >(lock::let_go && log::copy "$mark")
   copier=$!
   # shellcheck disable=SC2094 # the answer is read when the verb has ended
-  LOG_PIPED=1 LOG_STEP=$1 timeout --kill-after=5 "$3" bash "$ULTRACLUSTER_HOME/lib/run_verb.sh" "$1" "$2" \
-    3>"$4" >&"$output" 2>&1 </dev/null {output}>&- &
+  (
+    ((${#VERB_DEADLINES[@]} == 0)) || export "${VERB_DEADLINES[@]}"
+    LOG_PIPED=1 LOG_STEP=$1 exec timeout --kill-after=5 "$seconds" bash "$ULTRACLUSTER_HOME/lib/run_verb.sh" "$@"
+  ) 3>"$answer" >&"$output" 2>&1 </dev/null {output}>&- &
   VERB_RUNNING=$!
   wait "$VERB_RUNNING" || STEP_STATUS=$?
   VERB_RUNNING=''
@@ -112,6 +141,7 @@ verb::heard() {
       cause) cause=${cause:-$value} ;;
       about) STEP_ABOUT=$value ;;
       installs) STEP_INSTALLS[$value]=yes ;;
+      needs) STEP_NEEDS+=("$value") ;;
       component)
         read -r component outcome rest <<<"$value"
         [[ $outcome != kept || -z ${STEP_INSTALLS[$component]:-} ]] || outcome=installed

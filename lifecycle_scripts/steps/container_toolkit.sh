@@ -12,7 +12,7 @@ container_toolkit::version() {
   { "$ULTRACLUSTER_ROOT/usr/bin/nvidia-ctk" --version 2>/dev/null || true; } | sed -n 's/.*CLI version *\([0-9][^ ]*\).*/\1/p' | head -n 1
 }
 
-container_toolkit::fetch() { release::facts && software::fetch container-toolkit; }
+container_toolkit::needs() { software::lacking container-toolkit "$(container_toolkit::version)"; }
 
 container_toolkit::install() {
   release::facts

@@ -21,7 +21,7 @@ cuda_runtime::version() {
   done | software::newest
 }
 
-cuda_runtime::fetch() { release::facts && software::fetch cuda-runtime; }
+cuda_runtime::needs() { software::lacking cuda-runtime "$(cuda_runtime::version)"; }
 
 cuda_runtime::install() {
   release::facts

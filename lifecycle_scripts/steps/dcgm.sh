@@ -13,7 +13,7 @@ dcgm::version() {
   { timeout 60 "$ULTRACLUSTER_ROOT/usr/bin/dcgmi" --version 2>/dev/null || true; } | sed -n 's/.*version: *\([0-9][^ ]*\).*/\1/p' | head -n 1
 }
 
-dcgm::fetch() { release::facts && software::fetch dcgm; }
+dcgm::needs() { software::lacking dcgm "$(dcgm::version)"; }
 
 dcgm::install() {
   local version

@@ -89,9 +89,8 @@ dcgm_exporter::environment() {
     "$DCGM_EXPORTER_COUNTERS" "$(telemetry::value scrape_seconds)" "$(dcgm_exporter::jobs)"
 }
 
-dcgm_exporter::fetch() {
-  [[ -n ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]] && ! dcgm_exporter::is_head || return 0
-  release::facts && software::fetch dcgm-exporter
+dcgm_exporter::needs() {
+  [[ -z ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]] || dcgm_exporter::is_head || software::lacking dcgm-exporter "$(dcgm_exporter::version)"
 }
 
 dcgm_exporter::install() {

@@ -36,7 +36,7 @@ efa::version() {
   sed -n '1s/^# EFA installer version: *\([0-9]\+\.[0-9]\+\.[0-9]\+\).*/\1/p' "$ULTRACLUSTER_ROOT$EFA_MANIFEST" 2>/dev/null || true
 }
 
-efa::fetch() { release::facts && software::fetch efa-installer; }
+efa::needs() { echo efa-installer; }
 
 efa::install() {
   local options=(-y --mpi=openmpi4)

@@ -11,7 +11,7 @@ enroot::version() {
   "$ULTRACLUSTER_ROOT/usr/bin/enroot" version 2>/dev/null | head -n 1 || true
 }
 
-enroot::fetch() { release::facts && software::fetch enroot; }
+enroot::needs() { software::lacking enroot "$(enroot::version)"; }
 
 enroot::install() {
   release::facts

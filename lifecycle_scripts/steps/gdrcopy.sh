@@ -91,7 +91,13 @@ gdrcopy::works_without_module() {
   [[ $VERSION_ORDER != older ]]
 }
 
-gdrcopy::fetch() { release::facts && software::fetch gdrcopy; }
+gdrcopy::needs() {
+  if gdrcopy::only_module; then
+    software::lacking gdrcopy "$(gdrcopy::module_version)"
+  else
+    gdrcopy::is_here || echo gdrcopy
+  fi
+}
 
 gdrcopy::install() {
   release::facts

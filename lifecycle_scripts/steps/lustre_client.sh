@@ -47,7 +47,7 @@ lustre_client::knows_kernel() {
   return 1
 }
 
-lustre_client::fetch() { release::facts && software::fetch lustre-client; }
+lustre_client::needs() { echo lustre-client; }
 
 lustre_client::install() {
   local kernel names said cause

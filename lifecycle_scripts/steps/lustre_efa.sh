@@ -64,16 +64,19 @@ lustre_efa::in_fstab() {
     END { exit !found }' "$ULTRACLUSTER_ROOT/etc/fstab"
 }
 
-lustre_efa::fetch() {
-  release::facts
-  [[ -e $ULTRACLUSTER_ROOT$LUSTRE_EFA_SCRIPT ]] || software::fetch lustre-efa-setup
+# Where the image has a way of its own, FSx's archive is downloaded when that one has failed.
+lustre_efa::needs() {
+  [[ -e $ULTRACLUSTER_ROOT$LUSTRE_EFA_SCRIPT ]] || lustre_efa::is_bound || lustre_efa::has_unit || lustre_efa::has_old_kernel || echo lustre-efa-setup
 }
 
 lustre_efa::install() {
   release::facts
   LUSTRE_EFA_SOURCE='' LUSTRE_EFA_AUTOMOUNT=''
   if ! lustre_efa::is_bound; then
-    lustre_efa::refuse_old_kernel
+    ! lustre_efa::has_old_kernel ||
+      step::fail "Lustre over EFA needs kernel 6.8 or newer on Ubuntu, this is $(uname -r): Lustre uses TCP"
+    # Nothing is unmounted for an archive that did not come.
+    [[ -z $(lustre_efa::needs) ]] || software::fetch lustre-efa-setup
     # Whatever comes, the file system is there again at the end.
     trap lustre_efa::put_back EXIT
     lustre_efa::take_down
@@ -88,12 +91,10 @@ lustre_efa::install() {
 }
 
 # The only kernels that are known not to do (FSx for Lustre User Guide, "Configuring EFA clients"): any other is tried.
-lustre_efa::refuse_old_kernel() {
-  local kernel
-  [[ $NODE_OS == ubuntu* ]] || return 0
-  kernel=$(uname -r)
-  version::compare "$kernel" 6.8
-  [[ $VERSION_ORDER != older ]] || step::fail "Lustre over EFA needs kernel 6.8 or newer on Ubuntu, this is $kernel: Lustre uses TCP"
+lustre_efa::has_old_kernel() {
+  [[ $NODE_OS == ubuntu* ]] || return 1
+  version::compare "$(uname -r)" 6.8
+  [[ $VERSION_ORDER == older ]]
 }
 
 # --- out of the way, and back ---

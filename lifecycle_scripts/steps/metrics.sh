@@ -101,9 +101,8 @@ print(json.dumps(told, indent=1, sort_keys=True))
 PYTHON
 }
 
-metrics::fetch() {
-  [[ -n ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]] || return 0
-  release::facts && software::fetch prometheus
+metrics::needs() {
+  [[ -z ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]] || software::lacking prometheus "$(metrics::version)"
 }
 
 metrics::install() {
@@ -113,19 +112,21 @@ metrics::install() {
     return 0
   fi
   release::facts
-  contract::fits prometheus "$(metrics::version)" || metrics::program
-  telemetry::runs_here || return 0
+  telemetry::runs_here || { metrics::program && return 0; }
   metrics::agent_user
   files::install_missing < <(metrics::files)
   metrics::told | files::write "$METRICS_TOLD"
   telemetry::environment | files::write "$TELEMETRY_ENVIRONMENT"
   mkdir -p "$ULTRACLUSTER_ROOT$TELEMETRY_WRITTEN"
+  # What training jobs load and write does without the agent, should its program not come.
   while read -r unit; do
+    [[ $unit != ultracluster-agent.service ]] || metrics::program
     telemetry::unit "${METRICS_UNITS[$unit]}" "$unit"
   done < <(metrics::units)
 }
 
 metrics::program() {
+  ! contract::fits prometheus "$(metrics::version)" || return 0
   software::unpack prometheus
   software::publish "$UNPACKED" "$METRICS_PROMETHEUS"
   software::clean prometheus

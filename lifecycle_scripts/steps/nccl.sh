@@ -19,7 +19,7 @@ nccl::version() {
   } | software::newest
 }
 
-nccl::fetch() { release::facts && software::fetch nccl; }
+nccl::needs() { software::lacking nccl "$(nccl::version)"; }
 
 nccl::install() {
   release::facts

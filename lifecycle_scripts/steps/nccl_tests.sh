@@ -21,7 +21,7 @@ nccl_tests::path() {
   done
 }
 
-nccl_tests::fetch() { release::facts && software::fetch nccl-tests; }
+nccl_tests::needs() { echo nccl-tests; }
 
 nccl_tests::install() {
   local -r root=$ULTRACLUSTER_ROOT

@@ -27,11 +27,10 @@ neuron::version() {
   esac
 }
 
-neuron::fetch() {
+neuron::needs() {
   local component
-  release::facts
   while read -r component; do
-    software::fetch "$component"
+    software::lacking "$component" "$(neuron::version "$component")"
   done < <(neuron::components)
 }
 

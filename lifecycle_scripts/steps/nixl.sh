@@ -13,7 +13,7 @@ nixl::own() {
   printf '/opt/ultracluster/nixl-%s' "${RELEASE['nixl.version']}"
 }
 
-nixl::fetch() { release::facts && software::fetch nixl; }
+nixl::needs() { echo nixl; }
 
 nixl::install() {
   local wheel

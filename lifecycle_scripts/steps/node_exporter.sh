@@ -28,9 +28,8 @@ node_exporter::missing() {
   telemetry::unit_missing metrics_node_exporter.service "$NODE_EXPORTER_UNIT"
 }
 
-node_exporter::fetch() {
-  [[ -n ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]] || return 0
-  release::facts && software::fetch node-exporter
+node_exporter::needs() {
+  [[ -z ${CLUSTER_METRICS:-}${NODE_BAKE:-} ]] || software::lacking node-exporter "$(node_exporter::version)"
 }
 
 node_exporter::install() {

@@ -29,7 +29,7 @@ nvidia_fs::is_loaded() {
   [[ -n ${NODE_BAKE:-} || -e $ULTRACLUSTER_ROOT/sys/module/nvidia_fs ]]
 }
 
-nvidia_fs::fetch() { release::facts && software::fetch nvidia-fs; }
+nvidia_fs::needs() { [[ -n $(software::module nvidia_fs) ]] || echo nvidia-fs; }
 
 nvidia_fs::install() {
   local license

@@ -71,20 +71,22 @@ esac
 EOT
 }
 
-# The EFA installer may still bring it.
-ofi_nccl::fetch() {
-  release::facts
+# An EFA installer that is still to come may bring it: what that lacks is downloaded when it is known.
+ofi_nccl::needs() {
   ofi_nccl::find
-  [[ ${RELEASE['aws-ofi-nccl.kind']} == bundled && -z $LIBRARY ]] || software::fetch aws-ofi-nccl
+  [[ ${RELEASE['aws-ofi-nccl.kind']} != bundled || -n $LIBRARY ]] || return 0
+  ofi_nccl::is_here || echo aws-ofi-nccl
+}
+
+# Is there nothing to build?
+ofi_nccl::is_here() {
+  contract::fits aws-ofi-nccl "$VERSION" && ofi_nccl::is_known
 }
 
 ofi_nccl::install() {
   release::facts
   ofi_nccl::find
-  if ! contract::fits aws-ofi-nccl "$VERSION" || ! ofi_nccl::is_known; then
-    ofi_nccl::build
-    ofi_nccl::find
-  fi
+  ofi_nccl::is_here || { ofi_nccl::build && ofi_nccl::find; }
   ofi_nccl::wins || ofi_nccl::profile | files::write "$OFI_NCCL_PROFILE"
   software::clean aws-ofi-nccl
 }

@@ -120,7 +120,11 @@ pyxis::plug() {
   fi
 }
 
-pyxis::fetch() { release::facts && software::fetch pyxis; }
+# The build alone: the link and the line in the plugstack take no file.
+pyxis::needs() {
+  pyxis::find_slurm
+  [[ -n $(pyxis::path) ]] || echo pyxis
+}
 
 pyxis::install() {
   local own
