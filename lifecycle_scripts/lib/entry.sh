@@ -223,11 +223,11 @@ entry::look_ahead() {
   done
   for step in "${ENTRY_LEFT[@]}"; do
     [[ -s $ENTRY_NEEDS/$step ]] || continue
+    log::info "downloading for $step"
     entry::fetch "$step" &
     ENTRY_FETCHES[$step]=$!
     [[ $(<"$ENTRY_NEEDS/$step") != *' refused'* ]] || required+=("$!")
   done
-  ((${#ENTRY_FETCHES[@]} == 0)) || log::info "downloading for ${!ENTRY_FETCHES[*]}"
   while entry::any_runs "${required[@]}"; do
     wait -n "${required[@]}" || true
     entry::look_for_refused

@@ -159,7 +159,7 @@ fetch::patience() {
   [[ ! -e $FETCH_SILENT/$(fetch::host "$1") ]] || FETCH_PATIENCE=0
 }
 
-# fetch::is_silent URL: told when the retries have ended
+# fetch::is_silent URL: called when the retries have ended
 fetch::is_silent() {
   local host
   host=$(fetch::host "$1")
@@ -247,7 +247,10 @@ fetch::https() {
   case $status:$code in
     22:408 | 22:429) ;;
     # A clock that is set later makes it right; until then it is the cause.
-    60:*) FETCH_ERROR="could not fetch $url: its certificate is not accepted (the clock of this node says $(date --utc +%Y-%m-%dT%H:%MZ))" ;;
+    60:*)
+      TZ=UTC printf -v code '%(%Y-%m-%d %H:%M)T' -1
+      FETCH_ERROR="could not fetch $url: its certificate is not accepted (the clock of this node says $code)"
+      ;;
     22:403)
       FETCH_ERROR="could not fetch $url: HTTP status $code"
       ! fetch::is_denied_for_good || status=$RETRY_GIVE_UP

@@ -17,6 +17,7 @@ image_family::os() {
   source "$ULTRACLUSTER_ROOT/etc/os-release" 2>/dev/null || true
   case $ID in
     amzn) printf 'al%s' "$VERSION_ID" ;;
+    '') printf 'an unknown system' ;;
     *) printf '%s%s' "$ID" "$VERSION_ID" ;;
   esac
 }

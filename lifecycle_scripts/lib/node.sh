@@ -17,7 +17,7 @@ node::resource_config() {
 # NODE_LOCAL_NVME_DISKS; NODE_ACCELERATOR_NAME (EC2's, "H100"), NODE_EFA_LAYOUTS (other right numbers of interfaces), NODE_NVSWITCH, NODE_IMEX and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty
 # where cluster.json does not tell (cluster.schema.json has its form); CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
 # ones that are asked for), CLUSTER_SESSION_USER (to be made), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON:
-# digests and keys that complete the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known),
+# digests and keys that complete the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many may start at once),
 # CLUSTER_METADATA (services or everyone) and CLUSTER_METADATA_USERS, NODE_JOB_ACCESS (yes: its users' jobs get CLUSTER_JOB_ROLE of
 # CLUSTER_REGION), CLUSTER_HEALTH (JSON: settings of the health loop, empty where it is off), CLUSTER_METRICS (JSON: how metrics are
 # collected and where they go, empty where nothing is), CLUSTER_SLURM (JSON: Slurm's settings,
@@ -333,7 +333,7 @@ facts = {
     "CLUSTER_STRICT": "yes" if cluster.get("strict") is True else "",
     "CLUSTER_BUDGET_MINUTES": minutes or "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
-    "CLUSTER_NODES": len(everyone) or "",
+    "CLUSTER_NODES": len(everyone) or number_or_nothing("nodes_up_to"),
     "CLUSTER_METADATA": metadata,
     "CLUSTER_SLURM": slurm_settings(group["role"]),
     "CLUSTER_METADATA_USERS": metadata_users(),

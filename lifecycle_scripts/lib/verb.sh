@@ -26,18 +26,22 @@ verb::budget() {
 
 # verb::time STEP VERB: sets VERB_MS, what is left for it. When the run's time is used up, nothing is installed any more, but a
 # look at what is here (a minute for each of its verbs) still is: the node may have all that it needs. What protects a node has its
-# minute in any case. A download has half of what is left of the run, and so has the patience with repositories (VERB_PATIENCE, ms):
-# the other half is for all other steps. Only what the node cannot be without may take the rest (VERB_REFUSED).
+# minute in any case. A download has half of what is left of the run, and so has the patience with repositories (VERB_PATIENCE, ms);
+# an installation has four fifths: the rest is for all other steps. Only what the node cannot be without may take all (VERB_REFUSED).
 verb::time() {
-  local now left least=60000
+  local now left least=60000 share=100
   clock::now now
   VERB_MS=$((VERB_STEP_END - now)) VERB_LATE="the step did not end within $VERB_STEP_MINUTES min"
   if ((VERB_RUN_END > 0)); then
     left=$((VERB_RUN_END - now))
-    if [[ $2 == fetch && -z ${VERB_REFUSED:-} ]] && ((left / 2 < VERB_MS)); then
-      VERB_MS=$((left / 2)) VERB_LATE="its download did not end within half of what was left of the run's $VERB_RUN_MINUTES min"
-    elif ((left < VERB_MS)); then
-      VERB_MS=$left VERB_LATE="the run's $VERB_RUN_MINUTES min are used up"
+    case $2 in
+      fetch) [[ -n ${VERB_REFUSED:-} ]] || share=50 ;;
+      install) steps::is_required "$1" || share=80 ;;
+    esac
+    ((left > 0)) || share=100
+    if ((left * share / 100 < VERB_MS)); then
+      VERB_MS=$((left * share / 100)) VERB_LATE="the run's $VERB_RUN_MINUTES min are used up"
+      ((share == 100)) || VERB_LATE="it did not end within $share % of what was left of the run's $VERB_RUN_MINUTES min"
       [[ $2 != look ]] || least=120000
       { [[ $2 == install || $2 == fetch ]] && ! steps::protects "$1"; } || ((left >= least)) || VERB_MS=$least
     fi
@@ -63,7 +67,7 @@ verb::deadlines() {
 
 # step::verb NAME VERB [COMPONENT...]: runs NAME::VERB in a process of its own: there `set -e` holds, whatever surrounds this call.
 # `look` is `detect` and, where that finds what it looks for, `verify`. Sets STEP_STATUS, STEP_VERB (which verb it is of), and
-# STEP_MESSAGE: the cause when it failed, else what it told. `needs` sets STEP_NEEDS.
+# STEP_MESSAGE: the cause when it failed, else its message. `needs` sets STEP_NEEDS.
 step::verb() {
   local -r name=$1 verb=$2
   # A download may still run when the step looks.

@@ -45,7 +45,7 @@ metadata::install() {
   systemctl daemon-reload
   systemctl enable ultracluster-metadata.service
   # The last line that the tool prints says why it gave up.
-  reason=$(metadata::run up 2>&1 | tee /dev/stderr | tail --lines 1) || step::fail "${reason:-the rules were not taken}"
+  reason=$(metadata::run up 2>&1 | tee /dev/stderr | tail --lines 1) || metadata::fail "${reason:-the rules were not taken}"
   systemctl start ultracluster-metadata.service
 }
 
@@ -57,6 +57,12 @@ metadata::open() {
   exit 0
 }
 
+# A node that people log in to does not join with its credentials open (steps::is_required); any other does, degraded.
+metadata::fail() {
+  ! steps::is_for_people || step::fail "$1: people who log in here would reach the credentials of the node's role"
+  step::fail "$1"
+}
+
 metadata::verify() {
   local missing
   if [[ $CLUSTER_METADATA != services ]]; then
@@ -64,7 +70,7 @@ metadata::verify() {
     return 0
   fi
   missing=$(metadata::missing)
-  [[ -z $missing ]] || step::fail "not as it should be: ${missing//$'\n'/, }"
-  missing=$(metadata::run probe) || step::fail "$missing"
+  [[ -z $missing ]] || metadata::fail "not as it should be: ${missing//$'\n'/, }"
+  missing=$(metadata::run probe) || metadata::fail "$missing"
   step::message "$(metadata::run status)"
 }

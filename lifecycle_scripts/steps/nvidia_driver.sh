@@ -100,13 +100,19 @@ nvidia_driver::mismatch() {
   [[ $VERSION_ORDER == same ]] || printf ' (it is %s, the driver %s: they must have one version)' "$manager" "$1"
 }
 
+# The module does not load on a node without a GPU.
+nvidia_driver::without_gpu() {
+  [[ ! -d $ULTRACLUSTER_ROOT/sys/bus/pci/devices ]] || (($(image_family::devices nvidia) > 0)) ||
+    printf ': the PCI bus shows no GPU, %s has %s: replace the node' "$NODE_INSTANCE_TYPE" "$NODE_ACCELERATORS"
+}
+
 nvidia_driver::verify() {
   local version
   release::facts
   nvidia_driver::branches
   version=$(software::module nvidia)
   step::about nvidia-driver
-  [[ -n ${NODE_BAKE:-} ]] || nvidia_driver::is_loaded || step::fail "driver ${version:-of the release} is not loaded"
+  [[ -n ${NODE_BAKE:-} ]] || nvidia_driver::is_loaded || step::fail "driver ${version:-of the release} is not loaded$(nvidia_driver::without_gpu)"
   nvidia_driver::persists || log::warn "nvidia-persistenced does not run: see journalctl -u nvidia-persistenced"
   if nvidia_driver::has_switches && nvidia_driver::can_start; then
     step::about fabric-manager

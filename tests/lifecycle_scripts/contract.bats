@@ -236,7 +236,8 @@ EOT
   assert::status 0
   assert::states enroot=installed pyxis=degraded environment=installed
   assert::contains "$(tail -n 1 "$LOG")" "DEGRADED pyxis: "
-  assert::contains "$(report::steps | grep '"pyxis"')" '"install": "not-tried"'
+  assert::contains "$(report::steps | grep '"pyxis"')" '"fetch": "failed"'
+  assert::equal 1 "$(grep -c 'ERROR .*could not fetch https://example.org/gone.tar.gz' "$LOG")"
 }
 
 @test "a required file that does not come stops the other downloads, and no orphan holds the lock" {

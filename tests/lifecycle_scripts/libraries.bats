@@ -145,6 +145,13 @@ fetch() {
   assert::equal 0 "$(grep -c 'so that not all nodes ask at once' <<<"$output")"
 }
 
+@test "fetch: first attempts are spread over all of the seconds, as many as the nodes ask for" {
+  spread() { library fetch "unset ULTRACLUSTER_SPREAD; sleep() { :; }; $1; RANDOM=7; for number in {1..40}; do fetch::spread; rm \"\$FETCH_SPREAD\"; done" 2>&1 | sed -n 's/.*waiting \([0-9]*\)\..*/\1/p' | sort -n | tail -n 1; }
+  # RANDOM alone ends at 32 s.
+  assert::contains "54 55 56 57 58 59" "$(spread CLUSTER_NODES=1024)"
+  assert::contains "0 1" "$(spread CLUSTER_NODES=16)"
+}
+
 @test "fetch: a key that is here is fetched again when it has expired" {
   # A key is a line "FINGERPRINT EXPIRES".
   printf '#!/bin/bash\nread -r print expires <"${*: -1}"\nprintf "pub:-:4096:1:0:1:%%s::-:\\nfpr:::::::::%%s:\\n" "$expires" "$print"\n' >"$SANDBOX/bin/gpg"
@@ -252,6 +259,21 @@ fetch() {
   assert::status 1
   assert::contains "$output" "another process holds the package-manager lock"
   assert::never_called apt-get
+}
+
+@test "packages: the lock of apt's lists is waited for, a repository without an index is not" {
+  printf '#!/bin/bash\necho "apt-get $*" >>"$FAKE/calls"\n[[ -e $FAKE/said ]] || exit 0\ncat "$FAKE/said" >&2\n(($(grep -c ^apt-get "$FAKE/calls") < 3)) || rm "$FAKE/said"\nexit 100\n' >"$SANDBOX/lists"
+  chmod +x "$SANDBOX/lists"
+  ln -sf "$SANDBOX/lists" "$SANDBOX/bin/apt-get"
+  echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 815 (apt-get)' >"$FAKE/said"
+  PATIENCE=600 run library packages packages::refresh
+  assert::status 0
+  assert::equal 4 "$(grep -c '^apt-get.* update' "$FAKE/calls")"
+  forget_calls
+  echo 'E: Failed to fetch https://example.org/Packages  404  Not Found [IP: 192.0.2.1 443]' >"$FAKE/said"
+  PATIENCE=600 run library packages packages::refresh
+  assert::status 78
+  assert::equal 1 "$(grep -c '^apt-get.* update' "$FAKE/calls")"
 }
 
 @test "packages: two at once run one after the other, and the lock ends with them" {

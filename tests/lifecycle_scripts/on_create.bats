@@ -7,7 +7,7 @@ load helpers
   local before
   run on_create
   assert::status 0
-  assert::states limits=installed metadata=skipped filesystems=installed homes=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped job_access=skipped health=skipped slurm=installed slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states metadata=skipped limits=installed filesystems=installed homes=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped job_access=skipped health=skipped slurm=installed slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
   assert::called "mount -t lustre -o relatime,flock fs-0123.fsx.us-east-1.amazonaws.com@tcp:/abcdefgh $ULTRACLUSTER_ROOT/fsx"
   assert::called "mount -t nfs -o nfsvers=4.2,nconnect=16 fs-4567.fsx.us-east-1.amazonaws.com:/fsx $ULTRACLUSTER_ROOT/home"
   assert::called "systemctl restart --no-block slurmd.service"
@@ -18,7 +18,7 @@ load helpers
   forget_calls
   run on_create
   assert::status 0
-  assert::states limits=already metadata=skipped filesystems=already homes=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm=already slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states metadata=skipped limits=already filesystems=already homes=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm=already slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
   assert::no_changes
   assert::equal "$before" "$(snapshot)"
 }
@@ -27,7 +27,7 @@ load helpers
   node::is_controller
   run on_create
   assert::status 0
-  assert::states limits=installed metadata=skipped filesystems=installed homes=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=skipped container_storage=skipped job_access=skipped health=skipped slurm=installed slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states metadata=skipped limits=installed filesystems=installed homes=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=skipped container_storage=skipped job_access=skipped health=skipped slurm=installed slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
   [[ -e $FAKE/units/slurmctld/enabled && -e $FAKE/units/slurmctld/active ]]
   [[ ! -e $FAKE/units/slurmd/enabled ]]
   assert::never_called 'systemctl start slurmdbd'

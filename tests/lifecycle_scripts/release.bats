@@ -25,17 +25,17 @@ timed() {
   printf '%s\n' '50 1 0:60 / /fsx rw - lustre 10.1.0.9@tcp:/abcdefgh rw' '51 1 0:61 / /home rw - nfs4 fs-4567:/fsx rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   timed full-install
   assert::status 0
-  assert::states limits=installed metadata=skipped nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
+  assert::states metadata=skipped limits=installed nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
     gdrcopy=installed ofi_nccl=already nccl_tests=skipped neuron=skipped lustre_client=installed lustre_tuning=installed \
     nvidia_fs=skipped lustre_efa=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped container_toolkit=installed enroot=installed \
     enroot_config=installed pyxis=installed dcgm=installed nixl=skipped environment=installed holds=installed job_access=skipped health=skipped node_exporter=skipped dcgm_exporter=skipped metrics=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped proof=already
   # The plugin comes with EFA: its source is not fetched.
   assert::never_called 'curl.*aws-ofi-nccl'
   assert::called "efa_installer.sh -y --mpi=openmpi4"
-  # Downloads of all steps come before the first installation.
-  local -r last_download=$(grep -n '^curl' "$FAKE/calls" | tail -n 1 | cut -d : -f 1)
-  local -r first_install=$(grep -nE '^(apt-get|efa_installer)' "$FAKE/calls" | head -n 1 | cut -d : -f 1)
-  assert::equal yes "$( ((last_download < first_install)) && echo yes)"
+  # Downloads of all steps begin before the first installation.
+  local -r downloads=$(grep -n 'downloading for .*pyxis' "$LOG" | cut -d : -f 1)
+  local -r first_install=$(grep -n 'cuda_runtime: installed' "$LOG" | cut -d : -f 1)
+  assert::equal yes "$( ((downloads < first_install)) && echo yes)"
   # Nothing of downloads and builds stays.
   assert::equal '' "$(find "$ULTRACLUSTER_ROOT/var/tmp" -mindepth 1)"
   forget_calls

@@ -136,6 +136,20 @@ def test_order_of_steps() -> None:
                 assert steps.index(first) < steps.index(second), (entry, first, second)
 
 
+def test_metadata_are_closed_before_anything_is_downloaded() -> None:
+    """It takes no file of the release; what does states it in `needs`."""
+    texts = {path.stem: path.read_text() for path in (SCRIPTS / "steps").iterdir()}
+    needs = {name for name, text in texts.items() if f"\n{name}::needs() {{" in text}
+    brings = {name for name, text in texts.items() if re.search(r"software::(unpack|install|fetch) ", text)}
+    # on a plain system, from a repository
+    assert brings - needs == {"nvidia_driver"}
+    assert not needs & {"metadata", "limits", "job_ssh", "job_access"}
+    for entry in ENTRIES:
+        steps = steps_of(entry.removesuffix(".sh"))
+        if "metadata" in steps:
+            assert steps[0] == "metadata", entry
+
+
 def test_nothing_that_hyperpod_refuses() -> None:
     assert not list(SCRIPTS.rglob("provisioning_parameters.json"))
 

@@ -244,10 +244,23 @@ def test_a_repository_with_another_key_is_refused(node: Node) -> None:
     assert not (node.root / "usr/lib/libnccl.so.2.30.7").exists()
 
 
-def test_the_lock_of_dpkg_is_waited_for(node: Node) -> None:
-    with (node.root / "var/lib/dpkg/lock-frontend").open("w") as lock:
+def test_the_locks_of_apt_and_dpkg_are_waited_for(node: Node) -> None:
+    """The system's timers hold them at a first boot; what enroot depends on is in the system's own lists."""
+    node.lock(**{name: {"accelerator": "nvidia"} for name in ("nccl", "container-toolkit")})
+    lists = node.root / "var/lib/apt/lists/lock"
+    lists.parent.mkdir()
+    log = node.root / "var/log/provision/provisioning.log"
+    log.unlink(missing_ok=True)
+    with (
+        lists.open("w") as of_lists,
+        (node.root / "var/lib/dpkg/lock-frontend").open("w") as lock,
+    ):
+        fcntl.lockf(of_lists, fcntl.LOCK_EX)
         fcntl.lockf(lock, fcntl.LOCK_EX)
         process = node.start()
+        refused = "Could not get lock /var/lib/apt/lists/lock"
+        until(lambda: log.exists() and refused in log.read_text(), "apt-get update", process)
+        fcntl.lockf(of_lists, fcntl.LOCK_UN)
         until(lambda: installing(process), "apt-get install", process)
         time.sleep(1)
         assert process.poll() is None

@@ -6,13 +6,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+from first_boot import rehearsal
 from first_boot.contents import Variant
 from first_boot.faults import Faults
 from first_boot.judge import WELL, differences, lacking, prediction
 from first_boot.rehearsal import Boot, Outcome, boots, on_newest, rehearsed
+from first_boot.sandbox import Sandbox
+from first_boot.world import make_world
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 
@@ -236,6 +240,33 @@ def test_login_nodes_keep_metadata_for_services_and_hand_out_the_role_of_jobs(na
     steps = {line["step"]: (line["state"], line["message"]) for line in outcome.report if "step" in line}
     assert steps["metadata"] == ("installed", "in force (nft), passing: 0"), outcome.log
     assert steps["job_access"] == ("installed", "arn:aws:iam::111122223333:role/jobs"), outcome.log
+
+
+def test_a_login_node_whose_downloads_all_fail_ends_with_metadata_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither GitHub nor the repositories give an answer: it joins without what needs them, and says so."""
+
+    def without_network(folder: Path, **world: Any) -> Sandbox:
+        box = make_world(folder, **world)
+        usual = box.environment()
+        monkeypatch.setattr(box, "environment", lambda: usual | {"ULTRACLUSTER_FETCH_DEADLINE": "0.5"})
+        (box.fake / "web_down").touch()
+        box.tell("apt_broken", "E: Failed to fetch: Could not connect")
+        return box
+
+    monkeypatch.setattr(rehearsal, "make_world", without_network)
+    environment = _with_metrics("parallelcluster-p5")
+    boot = next(boot for boot in boots(environment) if boot.node.role == "login")
+    outcome = rehearsed(boot)
+    assert outcome.status == 0, outcome.log
+    steps = {line["step"]: line["state"] for line in outcome.report if "step" in line}
+    word = last_word(outcome.last_line)
+    assert steps["metadata"] == "installed", outcome.log
+    # the image has pyxis, and its link takes no file
+    assert steps["pyxis"] == "installed", outcome.log
+    assert word and {"node-exporter", "prometheus"} <= set(word.degraded), outcome.last_line
+    assert set(word.degraded) <= {"node-exporter", "prometheus", "session_user"}, outcome.last_line
 
 
 def test_a_node_of_pcs_is_told_of_further_file_systems_by_arguments() -> None:
