@@ -175,7 +175,7 @@ fetch::host() {
 # Hundreds of nodes of a group start in the same second: the first downloads of a run wait a moment, the longer the more
 # nodes there are. What comes after them is spread by that.
 fetch::spread() {
-  local -r most=${ULTRACLUSTER_SPREAD:-$((${CLUSTER_NODES:-120} / 8 < 60 ? ${CLUSTER_NODES:-120} / 8 : 60))}
+  local -r most=${ULTRACLUSTER_SPREAD:-$((${CLUSTER_NODES:-240} / 8 < 60 ? ${CLUSTER_NODES:-240} / 8 : 60))}
   local pause
   [[ ! -e $FETCH_SPREAD ]] && ((most > 0)) || return 0
   # RANDOM has 15 bits.

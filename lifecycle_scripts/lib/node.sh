@@ -333,7 +333,7 @@ facts = {
     "CLUSTER_STRICT": "yes" if cluster.get("strict") is True else "",
     "CLUSTER_BUDGET_MINUTES": minutes or "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
-    "CLUSTER_NODES": len(everyone) or number_or_nothing("nodes_up_to"),
+    "CLUSTER_NODES": len(everyone) or "",
     "CLUSTER_METADATA": metadata,
     "CLUSTER_SLURM": slurm_settings(group["role"]),
     "CLUSTER_METADATA_USERS": metadata_users(),

@@ -20,6 +20,7 @@ from first_boot.world import make_world
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 
+from ultracluster.account.wait.evidence import last_word
 from ultracluster.catalog.images import Fact, Image, Place
 from ultracluster.config import Environment, load
 from ultracluster.software import Release
@@ -266,7 +267,7 @@ def test_a_login_node_whose_downloads_all_fail_ends_with_metadata_closed(
     # the image has pyxis, and its link takes no file
     assert steps["pyxis"] == "installed", outcome.log
     assert word and {"node-exporter", "prometheus"} <= set(word.degraded), outcome.last_line
-    assert set(word.degraded) <= {"node-exporter", "prometheus", "session_user"}, outcome.last_line
+    assert set(word.degraded) == {"node-exporter", "prometheus"}, outcome.last_line
 
 
 def test_a_node_of_pcs_is_told_of_further_file_systems_by_arguments() -> None:

@@ -11,12 +11,11 @@ import pytest
 from cluster_schema import SCHEMA, cluster_of, faults
 from first_boot.rehearsal import node_of
 from project import ENVIRONMENTS, ROOT
-from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog import instance_types
 from ultracluster.config import load
 from ultracluster.model import mounts, resolve
-from ultracluster.model.cluster_json import script_configuration, script_configurations, type_facts
+from ultracluster.model.cluster_json import script_configurations, type_facts
 from ultracluster.model.mounts import LustreMount, OpenZfsMount
 
 HERE = Path(__file__).parents[1] / "lifecycle_scripts"
@@ -42,25 +41,6 @@ def test_what_shipped_environments_write_and_rehearse_is_valid(name: str) -> Non
         assert faults({**told, "mounts": MOUNTS}) == []
     for group in environment.node_groups:
         assert faults(node_of(environment, group).cluster) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "group", "known"),
-    [("pcs-p6-b200", "train", True), ("parallelcluster-p5", "reserved", True), ("prod", "train", False)],
-)
-def test_nodes_know_how_many_may_start_at_once(name: str, group: str, known: bool) -> None:
-    """By its order of magnitude: scripts of other content would replace the nodes of a group that grows."""
-
-    def read(nodes: int) -> dict[str, Any]:
-        data = changed(environment_data(name), {f"node_groups.{group}.count": nodes})
-        data["node_groups"][group].pop("max_count", None)
-        data["node_groups"][group].pop("min_count", None)
-        told: Any = script_configuration(resolve(loaded(data).environment), group)
-        return told
-
-    found = [read(nodes)["node_groups"][group].get("nodes_up_to") for nodes in (1, 16, 17, 512)]
-    assert found == ([16, 16, 128, 1024] if known else [None] * 4)
-    assert read(4) == read(12)
 
 
 def test_every_type_has_valid_facts() -> None:

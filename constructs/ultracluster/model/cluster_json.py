@@ -27,8 +27,6 @@ HYPERPOD_DATA_VOLUME = "/opt/sagemaker"
 """Where HyperPod mounts the second volume of a node (SageMaker API reference, ClusterEbsVolumeConfig)."""
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 """What is no token: in an app the Region may be known only at deploy."""
-_ORDERS_OF_NODES = (16, 128, 1024)
-"""A node waits up to an eighth of it in seconds, at most 60, before its first download (`lib/fetch.sh`)."""
 _PARALLELCLUSTER_OWN_MINUTES = 5
 """Of ParallelCluster's bootstrap timeout, for what it does itself."""
 
@@ -167,18 +165,9 @@ def _group(cluster: Cluster, group: Group) -> dict[str, object]:
             else {}
         ),
         "data_volume": HYPERPOD_DATA_VOLUME if cluster.traits.hyperpod else None,
-        # HyperPod lists the instances themselves
-        **({} if cluster.traits.hyperpod else {"nodes_up_to": _nodes_up_to(group)}),
         **({"job_access": True} if group.role in job_access_roles(cluster) else {}),
         **_own_steps(cluster, group),
     }
-
-
-def _nodes_up_to(group: Group) -> int:
-    """Nodes that may start at once, as an order of magnitude: scripts of other content replace nodes, and
-    a group that grows should keep its own."""
-    nodes = group.most_nodes
-    return next((limit for limit in _ORDERS_OF_NODES if nodes <= limit), _ORDERS_OF_NODES[-1])
 
 
 def _metadata(access: Access) -> dict[str, object]:

@@ -209,7 +209,9 @@ def _head(url: str, timeout: float) -> Head:
 
 
 @contextmanager
-def _answers(url: str, request: urllib.request.Request, timeout: float) -> Generator[http.client.HTTPResponse]:
+def _answers(
+    url: str, request: urllib.request.Request, timeout: float
+) -> Generator[http.client.HTTPResponse]:
     """A server's answer; what goes wrong until it is read is a `DownloadError`, or what may pass."""
     try:
         with _opener.open(request, timeout=timeout) as answer:
