@@ -90,6 +90,23 @@ gpu::rows() {
   done <<<"$TOOL_TEXT"
 }
 
+# gpu::count: after gpu::ask, sets GPU_COUNT, how many answer, and GPU_WHY, what nvidia-smi said where that is not known (empty) or 0.
+# One GPU that is lost can take the whole answer with it, so that an error is 0 only where no GPU can work.
+gpu::count() {
+  local row
+  GPU_COUNT=0 GPU_WHY=''
+  for row in ${GPU_ROWS[@]+"${GPU_ROWS[@]}"}; do
+    [[ $row == *'[GPU is lost]'* ]] || GPU_COUNT=$((GPU_COUNT + 1))
+  done
+  ((${#GPU_ROWS[@]} == 0)) || return 0
+  case $GPU_STATUS:$GPU_SAID in
+    127:*) GPU_COUNT='' GPU_WHY="there is no nvidia-smi on this node" ;;
+    124:*) GPU_COUNT='' GPU_WHY="nvidia-smi does not answer in time" ;;
+    *'No devices were found'* | *'version mismatch'* | 6:* | 9:* | 12:*) GPU_WHY="nvidia-smi (status $GPU_STATUS): ${GPU_SAID:-it says nothing}" ;;
+    *) GPU_COUNT='' GPU_WHY="nvidia-smi (status $GPU_STATUS): ${GPU_SAID:-it says nothing}" ;;
+  esac
+}
+
 # gpu::field VARIABLE ROW FIELD: empty where this driver or GPU does not tell ([N/A], [Not Supported])
 gpu::field() {
   local gpu_name gpu_at=0 gpu_values

@@ -3,6 +3,9 @@
 [[ -z ${ULTRACLUSTER_LIB_IMAGE_FAMILY:-} ]] || return 0
 ULTRACLUSTER_LIB_IMAGE_FAMILY=1
 
+# shellcheck source-path=SCRIPTDIR source=devices.sh
+source "${BASH_SOURCE[0]%/*}/devices.sh"
+
 # Exports NODE_OS (ubuntu22.04, ubuntu24.04, al2023, or what it calls itself), NODE_ARCH, NODE_FAMILY.
 image_family::load() {
   NODE_OS=$(image_family::os)
@@ -62,29 +65,11 @@ image_family::instance_type() {
 
 # Where nobody tells: nvidia, neuron or none, as the PCI bus shows it
 image_family::accelerator() {
-  if (($(image_family::devices neuron) > 0)); then
+  if (($(devices::on_bus neuron) > 0)); then
     echo neuron
-  elif (($(image_family::devices nvidia) > 0)); then
+  elif (($(devices::on_bus nvidia) > 0)); then
     echo nvidia
   else
     echo none
   fi
-}
-
-# image_family::devices nvidia|nvswitch|neuron|efa: how many the PCI bus shows
-image_family::devices() {
-  local device vendor id class count=0
-  for device in "$ULTRACLUSTER_ROOT"/sys/bus/pci/devices/*; do
-    [[ -e $device/vendor ]] || continue
-    vendor=$(<"$device/vendor") id=$(<"$device/device") class=$(<"$device/class")
-    case $1:$vendor:$id:$class in
-      # Display and 3D controllers; NVSwitches are bridges. Those of HGX B200 and later are not on the bus (NVIDIA Fabric
-      # Manager User Guide).
-      nvidia:0x10de:*:0x0300* | nvidia:0x10de:*:0x0302*) count=$((count + 1)) ;;
-      nvswitch:0x10de:*:0x0680*) count=$((count + 1)) ;;
-      neuron:0x1d0f:0x7[0-9]64:*) count=$((count + 1)) ;;
-      efa:0x1d0f:0xefa[0-9]:*) count=$((count + 1)) ;;
-    esac
-  done
-  echo "$count"
 }

@@ -3,6 +3,9 @@
 [[ -z ${ULTRACLUSTER_LIB_LNET:-} ]] || return 0
 ULTRACLUSTER_LIB_LNET=1
 
+# shellcheck source-path=SCRIPTDIR source=devices.sh
+source "${BASH_SOURCE[0]%/*}/devices.sh"
+
 # lnet::interfaces NETWORK: how many are bound on efa or tcp
 lnet::interfaces() {
   { timeout 60 lnetctl net show --net "$1" 2>/dev/null || true; } | grep -c "nid: .*@$1" || true
@@ -51,16 +54,7 @@ lnet::wanted() {
   local -r told=${NODE_LUSTRE_EFA_INTERFACES:-1}
   local wanted=$told
   # No more than the node has: launch layouts of one type differ.
-  devices=$(lnet::efa_devices)
+  devices=$(devices::count efa)
   ((told == 0 || devices == 0 || devices >= told)) || wanted=$devices
   echo "$wanted"
-}
-
-# An entry alone proves nothing: on HGX B200 two of ten are not EFA.
-lnet::efa_devices() {
-  local driver count=0
-  while read -r driver; do
-    [[ $driver != */efa ]] || count=$((count + 1))
-  done < <(readlink "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver || true)
-  echo "$count"
 }

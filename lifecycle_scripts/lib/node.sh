@@ -41,7 +41,7 @@ node::load_here() {
   image_family::load
   local -r type=$(image_family::instance_type)
   export NODE_HERE
-  NODE_HERE="$1|$2|$type|$(image_family::devices nvidia)|$(image_family::devices neuron)|$(image_family::devices efa)"
+  NODE_HERE="$1|$2|$type|$(devices::on_bus nvidia)|$(devices::on_bus neuron)|$(devices::on_bus efa)"
   node::identify || return 1
   node::tell
 }
@@ -49,7 +49,7 @@ node::load_here() {
 node::tell() {
   NODE_ACCELERATOR=${NODE_ACCELERATOR:-$(image_family::accelerator)}
   export NODE_ACCELERATOR
-  log::info "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS, $NODE_FAMILY image, accelerator: $NODE_ACCELERATOR)"
+  log::tell "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS, $NODE_FAMILY image, accelerator: $NODE_ACCELERATOR)"
 }
 
 node::identify() {

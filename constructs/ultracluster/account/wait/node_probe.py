@@ -1,6 +1,7 @@
 """Runs on a node, with its own Python and nothing else: prints what proves that it is ready, as one line.
 
-Arguments: the paths that must be mounted. `ULTRACLUSTER_ROOT` stands before every path.
+Arguments: the number of EFA devices, as `lifecycle_scripts/lib/devices.sh` counts them on this node (empty where it could
+not), and the paths that must be mounted. `ULTRACLUSTER_ROOT` stands before every path.
 """
 
 import json
@@ -63,17 +64,6 @@ def mounts(paths: List[str]) -> Dict[str, str]:  # noqa: UP006
     return found
 
 
-def efa() -> int:
-    """Interfaces whose driver is efa."""
-    folder = ROOT + "/sys/class/infiniband"
-    try:
-        names = os.listdir(folder)  # noqa: PTH208
-    except OSError:
-        return 0
-    links = (os.path.join(folder, name, "device", "driver") for name in names)  # noqa: PTH118
-    return sum(os.path.basename(os.path.realpath(link)) == "efa" for link in links)  # noqa: PTH119
-
-
 def domains() -> Optional[int]:  # noqa: UP045
     """Interfaces that libfabric's provider offers; None where the host has no libfabric."""
     for program in ("/opt/amazon/efa/bin/fi_info", "/usr/bin/fi_info"):
@@ -95,5 +85,6 @@ def kubelet() -> str:
 
 
 if __name__ == "__main__":
-    found = {"run": ended(), "mounts": mounts(sys.argv[1:]), "efa": efa(), "domains": domains()}
+    efa = int(sys.argv[1]) if sys.argv[1].isdigit() else None
+    found = {"run": ended(), "mounts": mounts(sys.argv[2:]), "efa": efa, "domains": domains()}
     sys.stdout.write(json.dumps({"probe": {**found, "kubelet": kubelet()}}) + "\n")

@@ -21,6 +21,7 @@ from ultracluster.account.wait.kubernetes_api import registered as kubernetes_re
 from ultracluster.account.wait.shell import Answer, Shell
 from ultracluster.model import Cluster
 from ultracluster.model.devices import claims_efa
+from ultracluster.scripts_folder import scripts_folder
 
 Judge = Callable[[Node, Expected], Registered | None]
 
@@ -144,7 +145,9 @@ class Proof:
 
 
 def probe_script(paths: Sequence[str]) -> str:
-    """A bash script that runs `node_probe.py` on a node."""
+    """A bash script that counts EFA devices on a node and runs `node_probe.py` there."""
+    counter = (scripts_folder() / "lib/devices.sh").read_bytes() + b"devices::count efa\n"
     source = resources.files("ultracluster.account.wait").joinpath("node_probe.py").read_bytes()
     packed = base64.b64encode(source).decode()
-    return f"echo {packed} | base64 -d | python3 -IS - {shlex.join(paths)}"
+    count = f"$(echo {base64.b64encode(counter).decode()} | base64 -d | bash)"
+    return f'echo {packed} | base64 -d | python3 -IS - "{count}" {shlex.join(paths)}'
