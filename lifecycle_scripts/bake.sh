@@ -35,9 +35,9 @@ done
 [[ $accelerator =~ ^(nvidia|neuron|none)?$ && $efa =~ ^(yes|no)?$ && $verify =~ ^(yes|no)$ ]] || usage
 [[ $BAKE_FAMILY =~ ^(hyperpod-slurm|hyperpod-eks|eks-al2023|parallelcluster|pcs|dlami|plain)?$ ]] || usage
 
-NODE_ACCELERATORS=$(($(image_family::devices nvidia) + $(image_family::devices neuron)))
+NODE_ACCELERATORS=$(($(devices::on_bus nvidia) + $(devices::on_bus neuron)))
 NODE_ACCELERATOR=${accelerator:-$(image_family::accelerator)}
-NODE_EFA_INTERFACES=$(image_family::devices efa)
+NODE_EFA_INTERFACES=$(devices::on_bus efa)
 case $efa in
   yes) NODE_EFA_INTERFACES=1 ;;
   no) NODE_EFA_INTERFACES=0 ;;
@@ -46,6 +46,7 @@ export NODE_GROUP='' NODE_ROLE=compute NODE_ADDRESS='' NODE_BAKE=yes NODE_LOCAL_
 export CLUSTER_CONTROLLERS='' NODE_INSTANCE_TYPE NODE_ACCELERATORS NODE_ACCELERATOR NODE_EFA_INTERFACES
 export CLUSTER_RELEASE CLUSTER_MIRROR CLUSTER_COMPONENTS
 
+export ULTRACLUSTER_CONSOLE=${ULTRACLUSTER_CONSOLE:-all} # nobody can look at the node later
 report=${ULTRACLUSTER_REPORT:-$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl}
 before=$({ cat "$report" 2>/dev/null || true; } | wc -l)
 case ${BAKE_FAMILY:-$(image_family::detect)} in

@@ -1,9 +1,7 @@
 # shellcheck shell=bash
 # EFA: devices that its driver serves, their ports, and what their error counters did since the last look.
-for library in efa_devices image_family; do
-  # shellcheck source=/dev/null
-  source "$ULTRACLUSTER_HOME/lib/$library.sh"
-done
+# shellcheck source-path=SCRIPTDIR source=../lib/devices.sh
+source "$ULTRACLUSTER_HOME/lib/devices.sh"
 
 # So many a second count as a sign. AWS publishes no limit: this is the one of EKS node monitoring (aws/eks-node-monitoring-agent,
 # monitors/networking/efa), and it warns.
@@ -12,16 +10,16 @@ readonly EFA_MOST_A_SECOND=100
 efa::applies() { [[ -n ${NODE_EFA_INTERFACES:-} && $NODE_EFA_INTERFACES != 0 ]]; }
 
 efa::quick() {
-  local devices device found state said
-  mapfile -t devices < <(efa::devices)
+  local devices device found expected state said
+  mapfile -t devices < <(devices::names efa)
   found=${#devices[@]}
   said="$found EFA devices"
   if [[ ! $NODE_EFA_INTERFACES =~ ^[0-9]{1,3}$ ]]; then
     health::unknown expected "$said; how many there should be is '$NODE_EFA_INTERFACES'"
-  elif ((found == 0)); then
-    health::fault none "no EFA device is served by its driver; the PCI bus shows $(image_family::devices efa), $NODE_EFA_INTERFACES should be there"
-  elif ((found < NODE_EFA_INTERFACES)); then
-    health::fault missing "$found EFA devices of $NODE_EFA_INTERFACES; the PCI bus shows $(image_family::devices efa)"
+  elif expected=$(devices::efa_expected "$found") && ((found == 0)); then
+    health::fault none "no EFA device is served by its driver; the PCI bus shows $(devices::on_bus efa), $expected should be there"
+  elif ((found < expected)); then
+    health::fault missing "$found EFA devices of $expected; the PCI bus shows $(devices::on_bus efa)"
   fi
   for device in "${devices[@]}"; do
     health::read state "$ULTRACLUSTER_ROOT/sys/class/infiniband/$device/ports/1/state"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Are all GPUs there, does each answer, and does the driver ask for something to be done with one?
-for library in health_gpu image_family; do
+for library in health_gpu devices; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
@@ -65,7 +65,7 @@ gpu_count::missing() {
     health::unknown malformed "what nvidia-smi printed is no list of GPUs: ${GPU_SAID:0:200}"
     return 0
   fi
-  bus=$(image_family::devices nvidia)
+  bus=$(devices::on_bus nvidia)
   [[ $expected =~ ^[1-9][0-9]*$ ]] || { expected=$bus where="the PCI bus"; }
   if ((${#GPU_ROWS[@]} < expected)); then
     if [[ -n $GPU_SAID && $GPU_SAID != *'No devices were found'* ]]; then

@@ -1,17 +1,15 @@
 # shellcheck shell=bash
 # Neuron devices of Trainium and Inferentia, by the files of their driver: no process is started, and none disturbed.
-# shellcheck source-path=SCRIPTDIR source=../lib/image_family.sh
-source "$ULTRACLUSTER_HOME/lib/image_family.sh"
+# shellcheck source-path=SCRIPTDIR source=../lib/devices.sh
+source "$ULTRACLUSTER_HOME/lib/devices.sh"
 
 neuron::applies() { [[ ${NODE_ACCELERATOR:-} == neuron ]]; }
 
 neuron::quick() {
   local -r devices=$ULTRACLUSTER_ROOT/sys/devices/virtual/neuron_device
-  local device found=0 bus expected=${NODE_ACCELERATORS:-}
-  bus=$(image_family::devices neuron)
-  for device in "$devices"/neuron[0-9]*; do
-    [[ ! -d $device ]] || found=$((found + 1))
-  done
+  local device found bus expected=${NODE_ACCELERATORS:-}
+  bus=$(devices::on_bus neuron)
+  found=$(devices::count neuron)
   if ((found == 0)) && [[ ! -d $ULTRACLUSTER_ROOT/sys/module/neuron ]]; then
     health::fault driver "the Neuron driver is not loaded; the PCI bus shows $bus devices"
     return 0

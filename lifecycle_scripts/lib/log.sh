@@ -1,10 +1,15 @@
 # shellcheck shell=bash
-# Log lines: to stderr, and to the file that HyperPod ships to CloudWatch.
+# Log lines. All of them go to LOG_ALL; the few that an operator reads also to stderr (the console) and to the file that HyperPod ships
+# to CloudWatch: warnings, errors, what log::tell says, and the last lines, which name the other file. ULTRACLUSTER_CONSOLE=all: all do.
 [[ -z ${ULTRACLUSTER_LIB_LOG:-} ]] || return 0
 ULTRACLUSTER_LIB_LOG=1
 
 # Every path the scripts touch starts with this; empty on a node, a sandbox in tests.
 export ULTRACLUSTER_ROOT=${ULTRACLUSTER_ROOT:-}
+
+readonly LOG_ALL=$ULTRACLUSTER_ROOT/var/log/ultracluster/run.log
+# So many of its lines a run that fails leaves on the console: the node may be gone before anybody can look at it.
+readonly LOG_CONTEXT=30
 
 log::debug() { log::line DEBUG "$@"; }
 log::info() { log::line INFO "$@"; }
@@ -16,17 +21,41 @@ log::line() {
   shift
   local TZ=UTC line
   printf -v line '%(%Y-%m-%dT%H:%M:%SZ)T %-5s %s%s' -1 "$level" "${LOG_STEP:+$LOG_STEP: }" "$*"
+  case $level in
+    WARN | ERROR) log::raw "$line" ;;
+    *) log::quiet "$line" ;;
+  esac
+}
+
+# log::tell TEXT: for whoever watches the boot
+log::tell() {
+  local TZ=UTC line
+  printf -v line '%(%Y-%m-%dT%H:%M:%SZ)T INFO  %s' -1 "$*"
   log::raw "$line"
 }
 
 # The last line of a run that failed, and of one that did not: NAMES of what the node is without, and what it loses with them.
-log::failed() { log::last FAILED "$1" "$2"; }
+log::failed() {
+  local line
+  if ! log::is_verbose && [[ -r $LOG_ALL ]]; then
+    while IFS= read -r line; do log::show "  | $line"; done < <(tail -n "$LOG_CONTEXT" "$LOG_ALL")
+  fi
+  log::last FAILED "$1" "$2"
+}
 log::degraded() { log::last DEGRADED "$1" "$2"; }
-log::ready() { log::raw "READY ${1//$'\n'/ }"; }
+log::ready() {
+  log::name_all
+  log::raw "READY ${1//$'\n'/ }"
+}
 
 log::last() {
+  log::name_all
   log::raw "$1 $2: ${3//$'\n'/ }"
 }
+
+log::name_all() { log::tell "all lines of this run: $LOG_ALL"; }
+
+log::is_verbose() { [[ ${ULTRACLUSTER_CONSOLE:-} == all ]]; }
 
 # log::copy [MARK]: stdin, line by line: what commands print belongs in the log, too. Ends with the input, or with MARK at the end
 # of a line: what has been left running may hold the other end of the pipe for days.
@@ -36,12 +65,17 @@ log::copy() {
   while IFS= read -r line || [[ -n $line ]]; do
     if [[ -n $mark && $line == *"$mark" ]]; then
       line=${line%"$mark"}
-      [[ -z $line ]] || log::raw "$line"
+      [[ -z $line ]] || log::sort "$line"
       log::drain
       return 0
     fi
-    log::raw "$line"
+    log::sort "$line"
   done
+}
+
+# log::sort LINE: of a verb
+log::sort() {
+  if [[ $1 =~ ^[0-9T:-]+Z\ (WARN|ERROR)\  ]]; then log::raw "$1"; else log::quiet "$1"; fi
 }
 
 # Whoever still holds the other end must not be killed by what it prints.
@@ -51,12 +85,28 @@ log::drain() {
   ((status == 1)) || cat <&0 >/dev/null 2>&1 &
 }
 
+# log::raw LINE: to everybody
 log::raw() {
+  # A verb's stderr is a pipe into `log::copy` of the process that writes the files.
+  [[ -n ${LOG_PIPED:-} ]] || log::append "$LOG_ALL" "$1" || true
+  log::show "$1"
+}
+
+# log::quiet LINE: to LOG_ALL only, or where that cannot be written to the console
+log::quiet() {
+  if [[ -n ${LOG_PIPED:-} ]] || ! log::append "$LOG_ALL" "$1" || log::is_verbose; then log::show "$1"; fi
+}
+
+# log::show LINE: to the console and the shipped file
+log::show() {
   local -r line=$1
   printf '%s\n' "$line" >&2
-  # A verb's stderr is a pipe into `log::copy` of the process that writes the file.
-  [[ -z ${LOG_PIPED:-} ]] || return 0
-  local -r file=${ULTRACLUSTER_LOG:-$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log}
-  [[ -d ${file%/*} ]] || mkdir -p "${file%/*}" 2>/dev/null || return 0
-  { printf '%s\n' "$line" >>"$file"; } 2>/dev/null || return 0
+  [[ -n ${LOG_PIPED:-} ]] || log::append "${ULTRACLUSTER_LOG:-$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log}" "$line" || true
+}
+
+# log::append FILE LINE
+log::append() {
+  [[ ${ULTRACLUSTER_LOG:-} != /dev/null ]] || return 0
+  [[ -d ${1%/*} ]] || mkdir -p "${1%/*}" 2>/dev/null || return 1
+  { printf '%s\n' "$2" >>"$1"; } 2>/dev/null
 }

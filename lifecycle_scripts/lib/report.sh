@@ -91,10 +91,10 @@ report::node() {
   json::member "$1" release "${CLUSTER_RELEASE:-}"
 }
 
-# Printed, and appended to report.jsonl. A report that cannot be written ends no run.
+# Appended to report.jsonl, and printed where everything is. A report that cannot be written ends no run.
 report::write() {
   local -r file=${ULTRACLUSTER_REPORT:-$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl}
-  printf '%s\n' "$1"
+  ! log::is_verbose || printf '%s\n' "$1"
   [[ -d ${file%/*} ]] || mkdir -p "${file%/*}" || { log::warn "the report could not be written" && return; }
   printf '%s\n' "$1" >>"$file" || log::warn "the report could not be written"
 }

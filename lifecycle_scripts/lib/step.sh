@@ -9,6 +9,8 @@ for library in log clock report contract steps answer verb; do
   source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
+readonly STEP_LONG_MS=20000
+
 # step::run NAME: status 0 when the node can go on. Sets STEP_STATE (already, installed, skipped, degraded, failed), STEP_MESSAGE
 # (what is here, or the first cause of what is not), and STEP_COMPONENTS, what became of each component.
 step::run() {
@@ -53,7 +55,12 @@ step::run() {
   if [[ $STEP_STATE == degraded ]]; then
     log::warn "$name: degraded in $seconds s: $STEP_MESSAGE"
   else
-    log::info "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
+    # What took long, and what is proven, is for whoever watches the boot.
+    if ((ended - started >= STEP_LONG_MS)) || [[ $name == proof ]]; then
+      log::tell "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
+    else
+      log::info "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
+    fi
   fi
 }
 

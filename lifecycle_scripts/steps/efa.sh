@@ -62,7 +62,7 @@ efa::verify() {
   module=$(software::module efa)
   [[ -n $module ]] || step::fail "no efa module for this kernel: are its headers installed?"
   if [[ -z ${NODE_BAKE:-} ]]; then
-    devices=$(lnet::efa_devices)
+    devices=$(devices::count efa)
     # On some types they appear late; what is really there is for the fabric test to judge.
     ((devices >= NODE_EFA_INTERFACES)) || log::warn "$NODE_INSTANCE_TYPE should have $NODE_EFA_INTERFACES EFA devices, found $devices"
   fi

@@ -1,15 +1,16 @@
 # shellcheck shell=bash
-# The last look, at every run: is there what jobs stand on? Mounts, EFA as libfabric shows it, Lustre over EFA, and whether
-# Slurm knows this node. Its message is made of words KEY=value, which the command `wait` reads:
-#   mounts=/fsx:lustre,/home:nfs4 efa=32/32 lustre_efa=8/8 slurmd=IDLE
-# Something that should be there and is not at all degrades the node; a number that is doubtful is a warning.
+# The last look, at every run: is there what jobs stand on? Mounts, GPUs or Neuron devices, EFA, Lustre over EFA, and whether
+# Slurm knows this node. Its message is made of words KEY=value:
+#   mounts=/fsx:lustre,/home:nfs4 gpus=8/8 efa=32/32 lustre_efa=8/8 slurmd=IDLE
+# Something that is missing degrades the node; so do fewer devices than its type has. Without any GPU, Neuron or EFA device the
+# required component that drives them does not work: the node fails. The health checks count with the same functions.
 
-for library in mounts lnet; do
+for library in mounts lnet devices health_gpu; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
 
-PROOF_WORDS=() PROOF_LACKS=()
+PROOF_WORDS=() PROOF_LACKS=() PROOF_NONE=''
 
 proof::detect() { step::present "to be looked at"; }
 
@@ -18,10 +19,12 @@ proof::install() { :; }
 proof::verify() {
   local message
   proof::mounts
+  proof::accelerators
   proof::efa
   proof::lustre_efa
   proof::slurmd
   message="${PROOF_WORDS[*]-}"
+  [[ -z $PROOF_NONE ]] || step::about "$PROOF_NONE"
   ((${#PROOF_LACKS[@]} == 0)) || step::fail "${PROOF_LACKS[0]}${message:+ ($message)}"
   step::message "${message:-nothing to prove}"
 }
@@ -45,23 +48,55 @@ proof::mounts() {
   )")
 }
 
-# By libfabric where the host has it, else by the driver
+# proof::count KEY FOUND EXPECTED COMPONENT WHAT [WHY]: FOUND is empty where it could not be counted.
+proof::count() {
+  local -r found=$2 expected=$3 what="$5${6:+: $6}"
+  PROOF_WORDS+=("$1=${found:-unknown}/$expected")
+  if [[ -z $found ]]; then
+    PROOF_LACKS+=("not known how many $what")
+  elif ((found == 0)); then
+    PROOF_LACKS=("no $what; ${NODE_INSTANCE_TYPE:-this node} has $expected" "${PROOF_LACKS[@]}")
+    PROOF_NONE=${PROOF_NONE:-$4}
+  elif ((found < expected)); then
+    PROOF_LACKS+=("$found of $expected $what")
+  fi
+}
+
+proof::accelerators() {
+  [[ $NODE_ROLE == compute && ${NODE_ACCELERATORS:-0} -gt 0 ]] || return 0
+  case ${NODE_ACCELERATOR:-} in
+    neuron) proof::count neuron "$(devices::count neuron)" "$NODE_ACCELERATORS" neuron-driver "Neuron devices are served by their driver" ;;
+    nvidia)
+      # The first answer of a boot takes long, and a health check may have given up on it.
+      rm -f -- "$HEALTH_RUN/nvidia-smi"
+      ULTRACLUSTER_HEALTH_TOOL_SECONDS=${ULTRACLUSTER_HEALTH_TOOL_SECONDS:-60} gpu::ask
+      gpu::count
+      proof::count gpus "$GPU_COUNT" "$NODE_ACCELERATORS" nvidia-driver "GPUs answer" "$GPU_WHY"
+      ;;
+  esac
+}
+
+# On types of Nitro v5 the devices come up some seconds late.
 proof::efa() {
-  local -r program=$ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info
-  local found text
+  local found
   [[ $NODE_ROLE == compute ]] && ((NODE_EFA_INTERFACES > 0)) || return 0
-  found=$(lnet::efa_devices)
-  if [[ -x $program ]]; then
-    text=$(timeout 20 "$program" -p efa -t FI_EP_RDM 2>/dev/null) || true
-    # Each interface is there twice, as efa and as efa-direct.
-    found=$(awk '$1 == "provider:" { efa = $2 == "efa" } efa && $1 == "domain:" && !seen[$2]++ { n++ } END { print n + 0 }' <<<"$text")
-  fi
-  PROOF_WORDS+=("efa=$found/$NODE_EFA_INTERFACES")
-  if ((found == 0)); then
-    PROOF_LACKS+=("no EFA interface is usable, $NODE_EFA_INTERFACES should be")
-  elif ((found < NODE_EFA_INTERFACES)); then
-    log::warn "$found EFA interfaces are usable, $NODE_INSTANCE_TYPE should have $NODE_EFA_INTERFACES"
-  fi
+  retry::run "${ULTRACLUSTER_DEVICES_DEADLINE:-30}" proof::efa_is_complete || true
+  proof::count efa "$found" "$(devices::efa_expected "$found")" efa-installer "EFA devices are served by their driver"
+  proof::libfabric "$found"
+}
+
+proof::efa_is_complete() {
+  found=$(devices::count efa)
+  ((found >= NODE_EFA_INTERFACES))
+}
+
+# proof::libfabric FOUND: does libfabric offer what the driver serves? On EKS it is in the containers.
+proof::libfabric() {
+  local -r program=$ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info
+  local offered
+  [[ -x $program ]] || return 0
+  offered=$({ timeout 20 "$program" -p efa -t FI_EP_RDM 2>/dev/null || true; } | devices::libfabric)
+  ((offered >= $1)) || PROOF_LACKS+=("libfabric offers $offered of $1 EFA devices")
 }
 
 proof::lustre_efa() {

@@ -5,8 +5,8 @@ ULTRACLUSTER_VERIFY_EFA=1
 
 # shellcheck source-path=SCRIPTDIR source=checks.sh
 source "${BASH_SOURCE[0]%/*}/checks.sh"
-# shellcheck source-path=SCRIPTDIR source=../lib/efa_devices.sh
-source "${BASH_SOURCE[0]%/*}/../lib/efa_devices.sh"
+# shellcheck source-path=SCRIPTDIR source=../lib/devices.sh
+source "${BASH_SOURCE[0]%/*}/../lib/devices.sh"
 
 # libfabric registers its buffers as locked memory (aws/aws-ofi-nccl, doc): less than this is known to fail
 readonly EFA_MEMLOCK=17179869184
@@ -18,7 +18,7 @@ efa::check_devices() {
   local -r expected=$1
   local attempt entries=() rates
   for ((attempt = 1; attempt <= EFA_ATTEMPTS; attempt++)); do
-    mapfile -t EFA_DEVICES < <(efa::devices)
+    mapfile -t EFA_DEVICES < <(devices::names efa)
     [[ -n $expected && " $expected " != *" ${#EFA_DEVICES[@]} "* ]] || break
     ((attempt == EFA_ATTEMPTS)) || sleep "${ULTRACLUSTER_EFA_PAUSE:-5}"
   done
@@ -111,7 +111,7 @@ efa::check_libfabric() {
     return
   fi
   # libfabric 2 lists each interface twice (fabrics efa and efa-direct): domains tell them apart
-  domains=$(awk '$1 == "provider:" { efa = $2 == "efa" } efa && $1 == "domain:" && !seen[$2]++ { n++ } END { print n + 0 }' <<<"$text")
+  domains=$(devices::libfabric <<<"$text")
   if ((domains == 0)); then
     check::fail libfabric "fi_info shows no provider efa"
   elif ((domains != ${#EFA_DEVICES[@]})); then

@@ -160,7 +160,7 @@ fabric::checks() {
   for name in "${checks[@]}"; do
     [[ " ${FABRIC_CHECKS[*]} " == *" $name "* ]] || fabric::wrong "unknown check '$name'"
   done
-  mapfile -t EFA_DEVICES < <(efa::devices)
+  mapfile -t EFA_DEVICES < <(devices::names efa)
   for name in "${checks[@]}"; do
     # what stands on EFA is not looked at where none is expected
     if [[ $name != @(devices|gdrcopy|lustre) && $FABRIC_INTERFACES == 0 && ${#EFA_DEVICES[@]} == 0 ]]; then

@@ -52,7 +52,7 @@ family() {
 0000:05:00.0 0x1d0f 0xec20 0x020000
 0000:06:00.0 0x1d0f 0x7364 0x088000
 DEVICES
-  run library node 'image_family::load; echo $NODE_OS $NODE_ARCH; for kind in nvidia neuron efa; do image_family::devices $kind; done'
+  run library node 'image_family::load; echo $NODE_OS $NODE_ARCH; for kind in nvidia neuron efa; do devices::on_bus $kind; done'
   assert::equal "ubuntu22.04 x86_64 2 1 1" "${output//$'\n'/ }"
   printf 'ID="amzn"\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
   assert::equal al2023 "$(library node 'image_family::os')"

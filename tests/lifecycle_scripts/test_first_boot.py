@@ -167,6 +167,23 @@ def test_a_rehearsal_fails_where_the_image_has_a_component_elsewhere() -> None:
     assert outcome.said["pyxis"][1].startswith("/opt/ultracluster/pyxis-")
 
 
+def test_proof_and_health_checks_count_the_same_devices_and_few_lines_say_so() -> None:
+    boot = _dev_gpu()
+    outcome = rehearsed(boot)
+    said = {line["step"]: line["message"] for line in outcome.report if "step" in line}
+    kind = boot.node.kind
+    assert kind.accelerator
+    count = kind.accelerator.count
+    efa = boot.node.efa_interfaces
+    assert f"gpus={count}/{count} efa={efa}/{efa}" in said["proof"]
+    assert not re.search(r"\b(gpu_count|efa):", said["health"]), said["health"]
+    assert len(outcome.console) <= 20, outcome.console
+    assert "all lines of this run: " in outcome.console[-2]
+    assert outcome.console[-2].endswith("/var/log/ultracluster/run.log")
+    assert any(f"gpus={count}/{count}" in line for line in outcome.console)
+    assert "wrote /etc/profile.d/ultracluster.sh" in outcome.log
+
+
 @pytest.mark.parametrize(
     ("field", "value", "variant", "says"),
     [

@@ -91,6 +91,8 @@ class Outcome:
     status: int
     last_line: str
     log: str
+    console: tuple[str, ...]
+    """What an operator reads: the file that the orchestrator ships."""
     report: tuple[dict[str, Any], ...]
     checks: dict[str, dict[str, Any]]
     """What each health check of the boot said, by its name."""
@@ -237,10 +239,12 @@ def rehearse(boot: Boot, folder: Path) -> Outcome:
     file = box.root / "var/log/ultracluster/report.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
     written = (box.root / "var/log/provision/provisioning.log").read_text().splitlines()
+    everything = box.root / "var/log/ultracluster/run.log"
     return Outcome(
         status=status,
         last_line=written[-1] if written else "",
-        log=log,
+        log=log + (everything.read_text() if everything.exists() else ""),
+        console=tuple(written),
         report=tuple(map(json.loads, lines)),
         checks=_checks(box),
     )
