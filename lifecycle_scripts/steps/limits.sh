@@ -12,6 +12,7 @@ declare -A LIMITS_FILES=(
 # Kubernetes has no field for limits: containers have those of containerd.
 [[ ${ULTRACLUSTER_ENTRY:-} != *eks* ]] || LIMITS_FILES['containerd-limits.conf']=/etc/systemd/system/containerd.service.d/10-ultracluster-limits.conf
 readonly LIMITS_FILES
+readonly LIMITS_PTRACE=/etc/sysctl.d/99-ultracluster-ptrace.conf
 readonly LIMITS_HUGE_PAGES=/etc/sysctl.d/99-ultracluster-huge-pages.conf
 
 limits::detect() {
@@ -32,6 +33,7 @@ limits::missing() {
   limits::containerd_follows || echo "limits of the running containerd"
   limits::logind_follows || echo "RemoveIPC of the running logind"
   limits::huge_pages_follow || echo "huge pages"
+  limits::ptrace_follows || echo "kernel.yama.ptrace_scope"
 }
 
 limits::install() {
@@ -48,6 +50,10 @@ limits::install() {
   limits::containerd_follows || prlimit --pid "$(limits::pid containerd)" --memlock=unlimited
   limits::logind_follows || systemctl kill --signal=HUP systemd-logind.service
   limits::huge_pages_follow || limits::reserve_huge_pages
+  if ! limits::ptrace_follows; then
+    files::write "$LIMITS_PTRACE" <<<"kernel.yama.ptrace_scope = 0"
+    sysctl --quiet --load="$ULTRACLUSTER_ROOT$LIMITS_PTRACE"
+  fi
 }
 
 limits::verify() {
@@ -57,6 +63,8 @@ limits::verify() {
   missing=${missing//RemoveIPC of the running logind/}
   [[ -z ${missing//[[:space:]]/} ]] || step::fail "not in force: ${missing//$'\n'/, }"
   limits::logind_follows || log::warn "logind keeps RemoveIPC until the next boot"
+  ! limits::needs_ptrace || [[ $(limits::ptrace) != [23] ]] ||
+    log::warn "kernel.yama.ptrace_scope is $(limits::ptrace) by this image and stays: libfabric copies between processes of a node by a slower way"
   step::message "in force; $(limits::huge_pages_message)"
 }
 
@@ -68,6 +76,15 @@ limits::kernel_follows() {
     [[ ! -r $found || $(<"$found") == "$value" ]] || return 1
   done <"$ULTRACLUSTER_HOME/files/sysctl.conf"
 }
+
+# Libfabric copies between processes of one node with process_vm_readv (CMA), which Ubuntu's default of 1 allows towards children only.
+# AWS has it disabled where EFA is used (EC2 User Guide, "Get started with EFA and MPI", step "Disable ptrace protection"; ParallelCluster's
+# cookbook, resources/efa/partial/_disable_ptrace_debian.rb). 2 and 3 are somebody's hardening, never a default: they stay.
+limits::needs_ptrace() { [[ $NODE_ROLE == compute ]] && ((NODE_EFA_INTERFACES > 0)); }
+
+limits::ptrace() { cat "$ULTRACLUSTER_ROOT/proc/sys/kernel/yama/ptrace_scope" 2>/dev/null || true; }
+
+limits::ptrace_follows() { ! limits::needs_ptrace || [[ $(limits::ptrace) != 1 ]]; }
 
 # limits::pid UNIT
 limits::pid() {
@@ -97,10 +114,10 @@ limits::logind_follows() {
   [[ $answer != 'b true' ]]
 }
 
-# Libfabric takes its bounce buffers from huge pages; without them it works a little slower. The EFA installer reserves
-# them itself unless it ran with --minimal; what is there already is left alone. The least that its makers' check asks
-# for (awslabs/libfabric-ci-scripts, efa-check.sh): 110 MiB for each CPU and one page; none where a huge page has more
-# than 16 MiB (awslabs/libfabric-ci-scripts#158).
+# Libfabric takes its bounce buffers from huge pages; without them it works a little slower. One rule: pages that somebody has
+# reserved (the image, the EFA installer unless it ran with --minimal, an administrator) stay as they are; where there are none, the
+# least that its makers' check asks for is reserved (awslabs/libfabric-ci-scripts, efa-check.sh): 110 MiB for each CPU and one page;
+# none where a huge page has more than 16 MiB (awslabs/libfabric-ci-scripts#158).
 limits::huge_pages_wanted() {
   local size
   if ((NODE_EFA_INTERFACES == 0)); then
@@ -125,9 +142,7 @@ limits::memory() {
 
 # A kernel that found fewer free pages than asked for is not asked again: it is at the next boot.
 limits::huge_pages_follow() {
-  local total
-  total=$(limits::memory HugePages_Total)
-  ((total >= $(limits::huge_pages_wanted))) || [[ $total != 0 && -e $ULTRACLUSTER_ROOT$LIMITS_HUGE_PAGES ]]
+  (($(limits::memory HugePages_Total) > 0 || $(limits::huge_pages_wanted) == 0))
 }
 
 limits::reserve_huge_pages() {
@@ -138,5 +153,7 @@ limits::reserve_huge_pages() {
 }
 
 limits::huge_pages_message() {
-  printf '%s huge pages of at least %s' "$(limits::memory HugePages_Total)" "$(limits::huge_pages_wanted)"
+  local whose="as they were"
+  [[ ! -e $ULTRACLUSTER_ROOT$LIMITS_HUGE_PAGES ]] || whose="of $(limits::huge_pages_wanted) asked for"
+  printf '%s huge pages, %s' "$(limits::memory HugePages_Total)" "$whose"
 }

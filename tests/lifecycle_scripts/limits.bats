@@ -42,11 +42,32 @@ kubernetes_limits() {
 }
 
 @test "huge pages that the EFA installer reserved stay" {
-  sed -i 's/^HugePages_Total:.*/HugePages_Total: 5128/' "$ULTRACLUSTER_ROOT/proc/meminfo"
+  # fewer than the 441 that we would reserve, too
+  sed -i 's/^HugePages_Total:.*/HugePages_Total: 128/' "$ULTRACLUSTER_ROOT/proc/meminfo"
   run run_steps limits
   assert::status 0
-  assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/meminfo")" "HugePages_Total: 5128"
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/meminfo")" "HugePages_Total: 128"
   [[ ! -e $ULTRACLUSTER_ROOT/etc/sysctl.d/99-ultracluster-huge-pages.conf ]]
+}
+
+@test "a process may read another one's memory where EFA is, unless the image is hardened" {
+  local -r scope=$ULTRACLUSTER_ROOT/proc/sys/kernel/yama/ptrace_scope
+  mkdir -p "${scope%/*}"
+  echo 1 >"$scope"
+  run run_steps limits
+  assert::status 0
+  assert::equal 0 "$(cat "$scope")"
+  [[ -e $ULTRACLUSTER_ROOT/etc/sysctl.d/99-ultracluster-ptrace.conf ]]
+  echo 2 >"$scope"
+  run run_steps limits
+  assert::contains "$output" 'kernel.yama.ptrace_scope is 2 by this image and stays'
+  assert::equal 2 "$(cat "$scope")"
+  node::renew
+  mkdir -p "${scope%/*}"
+  echo 1 >"$scope"
+  node::is_login
+  run run_steps limits
+  assert::equal 1 "$(cat "$scope")"
 }
 
 @test "a kernel with few free huge pages is no failure, and not asked again" {

@@ -337,6 +337,12 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   assert::status 0
   [[ ! -e $ULTRACLUSTER_ROOT/etc/modprobe.d/ultracluster-lustre.conf ]]
   assert::equal 'lctl set_param llite.*.statahead_max=512' "$(grep '^lctl set_param' "$FAKE/calls")"
+  # On EKS over TCP the client is in the container of the CSI driver: nothing is tuned, and nothing is called in force.
+  rm "$SANDBOX/bin/lctl"
+  run run_steps lustre_tuning
+  assert::states lustre_tuning=already
+  assert::contains "$(message lustre_tuning)" 'this host has no lctl'
+  [[ $(message lustre_tuning) != *'in force'* ]]
 }
 
 @test "a kernel that nobody knows is tried: FSx's repository has its modules" {
