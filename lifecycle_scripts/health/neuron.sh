@@ -6,7 +6,7 @@ source "$ULTRACLUSTER_HOME/lib/devices.sh"
 neuron::applies() { [[ ${NODE_ACCELERATOR:-} == neuron ]]; }
 
 neuron::quick() {
-  local -r devices=$ULTRACLUSTER_ROOT/sys/devices/virtual/neuron_device
+  local -r folder=$ULTRACLUSTER_ROOT/sys/devices/virtual/neuron_device
   local device found bus expected=${NODE_ACCELERATORS:-}
   bus=$(devices::on_bus neuron)
   found=$(devices::count neuron)
@@ -16,7 +16,7 @@ neuron::quick() {
   fi
   [[ $expected =~ ^[1-9][0-9]?$ ]] || expected=$bus
   ((found >= expected)) || health::fault missing "$found Neuron devices of $expected; the PCI bus shows $bus"
-  for device in "$devices"/neuron[0-9]*; do
+  for device in "$folder"/neuron[0-9]*; do
     [[ ! -d $device ]] || neuron::errors "$device"
   done
   [[ -n $(<"$HEALTH_FOUND") ]] || health::ok "$found Neuron devices${NEURON_UNTOLD:+, whose driver tells no errors}"

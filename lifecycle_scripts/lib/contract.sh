@@ -43,6 +43,7 @@ declare -rA CONTRACT_LOST=(
   ['limits']="limits of the image"
   ['scratch']="no /scratch on local disks"
   ['environment']="no variables in login shells"
+  ['logs']="logs fill the root disk"
   ['holds']="an upgrade may replace kernel or driver"
   ['imex']="no IMEX domains"
   ['metadata']="users may reach the node's credentials"

@@ -90,6 +90,7 @@ gpu::rows() {
   done <<<"$TOOL_TEXT"
 }
 
+# shellcheck disable=SC2034 # what callers read
 # gpu::count: after gpu::ask, sets GPU_COUNT, how many answer, and GPU_WHY, what nvidia-smi said where that is not known (empty) or 0.
 # One GPU that is lost can take the whole answer with it, so that an error is 0 only where no GPU can work.
 gpu::count() {

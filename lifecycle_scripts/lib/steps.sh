@@ -14,8 +14,8 @@ readonly STEPS_LAST="environment holds"
 readonly STEPS_KUBERNETES="nvidia_driver efa gdrcopy neuron $STEPS_LUSTRE container_toolkit holds"
 # Metrics, after DCGM and enroot; a cluster that collects none has nothing of them
 readonly STEPS_METRICS="node_exporter dcgm_exporter metrics"
-# The last look
-readonly STEPS_PROOF="proof"
+# What is left: rotation of the logs that Slurm's daemons now have, and the last look
+readonly STEPS_PROOF="logs proof"
 readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST $STEPS_METRICS"
 
 # `own` stands for the steps that a team adds (NODE_STEPS): after ours, so that they find what the release brings; before Slurm
@@ -40,7 +40,7 @@ declare -rA STEPS=(
 # Minutes that a step may take, all its verbs together; 10 for those that are not here. Builds and installers on a node
 # under load take a fifth to a half of it.
 declare -rA STEPS_MINUTES=(
-  [cuda_runtime]=15 [efa]=20 [ofi_nccl]=15 [gdrcopy]=15 [lustre_efa]=15 [filesystems]=15 [slurm]=15 [limits]=3 [metadata]=3 [job_access]=3 [health]=5 [node_exporter]=5 [dcgm_exporter]=5 [metrics]=5 [job_ssh]=3 [topology]=3 [environment]=3 [holds]=5
+  [cuda_runtime]=15 [efa]=20 [ofi_nccl]=15 [gdrcopy]=15 [lustre_efa]=15 [filesystems]=15 [slurm]=15 [limits]=3 [metadata]=3 [job_access]=3 [health]=5 [node_exporter]=5 [dcgm_exporter]=5 [metrics]=5 [job_ssh]=3 [topology]=3 [environment]=3 [logs]=3 [holds]=5
 )
 readonly STEPS_MINUTES_ELSE=10
 

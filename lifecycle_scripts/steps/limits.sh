@@ -11,6 +11,9 @@ declare -A LIMITS_FILES=(
 )
 # Kubernetes has no field for limits: containers have those of containerd.
 [[ ${ULTRACLUSTER_ENTRY:-} != *eks* ]] || LIMITS_FILES['containerd-limits.conf']=/etc/systemd/system/containerd.service.d/10-ultracluster-limits.conf
+# ParallelCluster has a unit of its own for it.
+[[ $NODE_ROLE != compute || ${NODE_ACCELERATOR:-} != nvidia || $NODE_FAMILY == *eks* || $NODE_FAMILY == parallelcluster ]] ||
+  LIMITS_FILES['slurmd-gpus.conf']=/etc/systemd/system/slurmd.service.d/20-ultracluster-gpus.conf
 readonly LIMITS_FILES
 readonly LIMITS_PTRACE=/etc/sysctl.d/99-ultracluster-ptrace.conf
 readonly LIMITS_HUGE_PAGES=/etc/sysctl.d/99-ultracluster-huge-pages.conf

@@ -48,17 +48,17 @@ proof::mounts() {
   )")
 }
 
-# proof::count KEY FOUND EXPECTED COMPONENT WHAT [WHY]: FOUND is empty where it could not be counted.
+# proof::count KEY NUMBER EXPECTED COMPONENT WHAT [WHY]: NUMBER is empty where it could not be counted.
 proof::count() {
-  local -r found=$2 expected=$3 what="$5${6:+: $6}"
-  PROOF_WORDS+=("$1=${found:-unknown}/$expected")
-  if [[ -z $found ]]; then
+  local -r number=$2 expected=$3 what="$5${6:+: $6}"
+  PROOF_WORDS+=("$1=${number:-unknown}/$expected")
+  if [[ -z $number ]]; then
     PROOF_LACKS+=("not known how many $what")
-  elif ((found == 0)); then
+  elif ((number == 0)); then
     PROOF_LACKS=("no $what; ${NODE_INSTANCE_TYPE:-this node} has $expected" "${PROOF_LACKS[@]}")
     PROOF_NONE=${PROOF_NONE:-$4}
-  elif ((found < expected)); then
-    PROOF_LACKS+=("$found of $expected $what")
+  elif ((number < expected)); then
+    PROOF_LACKS+=("$number of $expected $what")
   fi
 }
 

@@ -42,6 +42,31 @@ value() {
   assert::no_changes
 }
 
+@test "downloaded layers are shared on Lustre, in folders that others cannot enter; containers are local" {
+  local -r cache=$ULTRACLUSTER_ROOT/fsx/.enroot-cache
+  mkdir "$ULTRACLUSTER_ROOT/fsx"
+  echo '50 1 0:60 / /fsx rw shared:3 - lustre 10.1.0.9@tcp:/abcdefgh rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  run run_steps enroot_config
+  assert::states enroot_config=installed
+  assert::equal 'containers in /scratch, downloads in /fsx/.enroot-cache' "$(message)"
+  assert::equal 1777 "$(stat --format %a "$cache")"
+  assert::equal "/fsx/.enroot-cache/.enroot-$UID/cache /scratch/.enroot-$UID/data" "$(value ENROOT_CACHE_PATH) $(value ENROOT_DATA_PATH)"
+  assert::equal 700 "$(stat --format %a "$cache/.enroot-$UID")"
+  run run_steps enroot_config
+  assert::states enroot_config=already
+  # 16 nodes at once have one folder
+  rm -r "$cache/.enroot-$UID"
+  for _ in {1..16}; do folder cache >>"$SANDBOX/folders" & done
+  wait
+  assert::equal "16 /fsx/.enroot-cache/.enroot-$UID/cache" "$(sort "$SANDBOX/folders" | uniq -c | xargs)"
+  # one that everybody may rename things in is not used, nor made safe behind its owner's back
+  chmod 777 "$cache"
+  run run_steps enroot_config
+  assert::contains "$output" 'WARN  enroot_config: /fsx/.enroot-cache is not a folder of root'
+  assert::equal 777 "$(stat --format %a "$cache")"
+  assert::equal "/scratch/.enroot-$UID/cache" "$(folder cache)"
+}
+
 @test "the image's own configuration stays, paths in homes and on shared file systems do not" {
   cat >"$ULTRACLUSTER_ROOT/etc/enroot/enroot.conf" <<'CONF'
 ENROOT_RUNTIME_PATH        /opt/dlami/nvme/tmp/enroot/user-$(id -u)

@@ -11,6 +11,8 @@ load helpers
   assert::status 0
   assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/4711/limits")" unlimited
   assert::never_called 'systemctl restart'
+  # Slurm counts GPUs by files that are there only once the driver has been used
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/systemd/system/slurmd.service.d/20-ultracluster-gpus.conf")" 'nvidia-smi --list-gpus'
   assert::equal 16384 "$(cat "$ULTRACLUSTER_ROOT/proc/sys/net/ipv4/neigh/default/gc_thresh3")"
   assert::equal false "$(cat "$FAKE/remove_ipc")"
   # 110 MiB for each of 8 CPUs, in pages of 2 MiB, and one page

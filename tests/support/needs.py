@@ -29,6 +29,7 @@ PACKAGES = {
     "iptables-save": "iptables",
     "kubectl": "kubernetes-client",
     "less": "less",
+    "logrotate": "logrotate",
     "make": "make",
     "mariadbd": "mariadb-server",
     "mariadb-install-db": "mariadb-server",

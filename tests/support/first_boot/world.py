@@ -153,6 +153,7 @@ def _system(box: Sandbox, node: NodeOf, image: Image, found: Contents) -> None:
     box.tell("addresses", CONTROLLER if node.role == "controller" else ADDRESS)
     box.tell("fsx_interfaces", str(node.kind.lustre_efa_interfaces))
     box.tell("processors", str(node.kind.vcpu or 8))
+    box.program("usr/sbin/logrotate")  # of every server image of these systems
     for name in ("calls", "changes"):
         box.tell(name, "")
     (box.fake / "lvm").mkdir()

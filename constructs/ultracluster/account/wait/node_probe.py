@@ -1,7 +1,7 @@
 """Runs on a node, with its own Python and nothing else: prints what proves that it is ready, as one line.
 
-Arguments: the number of EFA devices, as `lifecycle_scripts/lib/devices.sh` counts them on this node (empty where it could
-not), and the paths that must be mounted. `ULTRACLUSTER_ROOT` stands before every path.
+Arguments: the number of EFA devices, as `lifecycle_scripts/lib/devices.sh` counts them on this node (empty
+where it could not), and the paths that must be mounted. `ULTRACLUSTER_ROOT` stands before every path.
 """
 
 import json
