@@ -8,8 +8,6 @@ ULTRACLUSTER_LIB_LOG=1
 export ULTRACLUSTER_ROOT=${ULTRACLUSTER_ROOT:-}
 
 readonly LOG_ALL=$ULTRACLUSTER_ROOT/var/log/ultracluster/run.log
-# So many of its lines a run that fails leaves on the console: the node may be gone before anybody can look at it.
-readonly LOG_CONTEXT=30
 
 log::debug() { log::line DEBUG "$@"; }
 log::info() { log::line INFO "$@"; }
@@ -36,10 +34,7 @@ log::tell() {
 
 # The last line of a run that failed, and of one that did not: NAMES of what the node is without, and what it loses with them.
 log::failed() {
-  local line
-  if ! log::is_verbose && [[ -r $LOG_ALL ]]; then
-    while IFS= read -r line; do log::show "  | $line"; done < <(tail -n "$LOG_CONTEXT" "$LOG_ALL")
-  fi
+  log::context 30 # the node may be gone before anybody can look at it
   log::last FAILED "$1" "$2"
 }
 log::degraded() { log::last DEGRADED "$1" "$2"; }
@@ -51,6 +46,13 @@ log::ready() {
 log::last() {
   log::name_all
   log::raw "$1 $2: ${3//$'\n'/ }"
+}
+
+# log::context COUNT: the last lines of LOG_ALL, on the console: what led to a failure
+log::context() {
+  local line
+  ! log::is_verbose && [[ -r $LOG_ALL ]] || return 0
+  while IFS= read -r line; do log::show "  | $line"; done < <(tail -n "$1" "$LOG_ALL")
 }
 
 log::name_all() { log::tell "all lines of this run: $LOG_ALL"; }

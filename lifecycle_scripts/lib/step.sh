@@ -53,6 +53,7 @@ step::run() {
   report::step "$name" "$STEP_STATE" "$STEP_VERSION" "$seconds" "$STEP_MESSAGE" "${verbs[@]}"
   [[ $STEP_STATE != failed ]] || return 1
   if [[ $STEP_STATE == degraded ]]; then
+    log::context 5
     log::warn "$name: degraded in $seconds s: $STEP_MESSAGE"
   else
     # What took long, and what is proven, is for whoever watches the boot.

@@ -300,6 +300,19 @@ fetch() {
   assert::last_log_line "FAILED x: two lines"
 }
 
+@test "log: the console has warnings, what is for it, the last lines, and what led to a failure" {
+  run --separate-stderr on_node ULTRACLUSTER_CONSOLE= bash -c "source '$SCRIPTS/lib/log.sh'; log::info hello; log::warn careful
+    printf 'a program\n2026-11-27T00:00:00Z WARN  x: mind\n' | log::copy; log::tell look; log::ready 'in 3 s'"
+  assert::equal 'careful|x: mind|look|all lines of this run: '"$ULTRACLUSTER_ROOT"'/var/log/ultracluster/run.log|READY in 3 s' \
+    "$(sed 's/^2026[^ ]* [A-Z]* *//' "$LOG" | paste -sd '|')"
+  assert::equal "$(cat "$LOG")" "$stderr"
+  assert::equal 7 "$(wc -l <"$ULTRACLUSTER_ROOT/var/log/ultracluster/run.log")"
+  run on_node ULTRACLUSTER_CONSOLE= bash -c "source '$SCRIPTS/lib/log.sh'; log::info hello; log::failed x cause"
+  assert::contains "$output" '  | a program'
+  assert::contains "$output" 'INFO  hello'
+  assert::last_log_line 'FAILED x: cause'
+}
+
 @test "log: without a place for the file there is stderr" {
   run library log 'ULTRACLUSTER_LOG=/proc/nowhere/x.log log::info hello'
   assert::status 0

@@ -13,8 +13,10 @@ from ultracluster.model import Cluster
 
 HOURS = 24
 """How far back events and logs are read."""
-LOG = "/var/log/provision/provisioning.log"
-"""What the scripts write, on every node (lib/log.sh)."""
+LOG = "/var/log/ultracluster/run.log"
+"""All that the scripts write, on every node (lib/log.sh)."""
+SHIPPED = "/var/log/provision/provisioning.log"
+"""What older scripts write."""
 TAIL = 40
 
 
@@ -36,7 +38,7 @@ def examine_after(
     if isinstance(source, InstanceSource) and running:
         progress(f"log of {node}")
         try:
-            answer = source.shell.run(running, f"tail -n {TAIL} {LOG}")[node]
+            answer = source.shell.run(running, f"tail -n {TAIL} {LOG} 2>/dev/null || tail -n {TAIL} {SHIPPED}")[node]
         except AccountError:
             return found  # the rest still answers
         if answer.text.strip():
