@@ -82,6 +82,14 @@ def test_an_entry_starts_with_nothing_but_its_own_files(entry: str, tmp_path: Pa
     )
 
     assert "No such file" not in ran.stderr
+    steps = subprocess.run(
+        ["bash", "-c", 'for step in "$ULTRACLUSTER_HOME"/steps/*.sh; do (source "$step"); done'],
+        env={"PATH": "/usr/bin:/bin", "ULTRACLUSTER_ROOT": str(tmp_path), "ULTRACLUSTER_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "No such file" not in steps.stderr, steps.stderr
     assert {f"{step}.sh" for step in steps_of(scripts_folder(), entry) if step != OWN} == {
         file.name for file in (tmp_path / "steps").iterdir()
     }

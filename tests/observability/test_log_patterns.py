@@ -149,7 +149,7 @@ def printed(function: str, *arguments: str) -> str:
         text=True,
         check=True,
     )
-    return done.stderr.rstrip("\n")
+    return done.stderr.splitlines()[-1]
 
 
 def test_the_last_line_of_a_real_run_is_what_the_filters_look_for() -> None:

@@ -179,6 +179,7 @@ class DirectoryNode:
             "-c",
             code,
             ULTRACLUSTER_LINGER="0",
+            ULTRACLUSTER_CONSOLE="all",
             ULTRACLUSTER_SPREAD="0",
             ULTRACLUSTER_RETRY_PAUSE="0.1",
         )

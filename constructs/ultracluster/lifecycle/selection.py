@@ -21,8 +21,9 @@ OWN = "own"
 _WHOLE = {
     "health": ("health/", "health_loop/", "lib/health", "lib/run_check.sh"),
     "metrics": ("metrics/", "lib/telemetry.sh"),
+    "proof": ("lib/health",),
 }
-"""What a step installs as a whole, and no other step reads: by how the paths begin."""
+"""What a step reads or installs as a whole, and hardly another step does: by how the paths begin."""
 _STEPS = "lib/steps.sh"
 _VARIABLE = re.compile(r'^readonly (STEPS_\w+)="([^"]*)"$', re.MULTILINE)
 _ENTRY = re.compile(r'^\s*\[(\w+)\]="([^"]*)"$', re.MULTILINE)
