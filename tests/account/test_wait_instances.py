@@ -462,8 +462,8 @@ def test_after_a_failure_the_nodes_own_log_is_read(pcs: Fleet, monkeypatch: pyte
     source = InstanceSource(pcs.account, resolve(pcs.environment), shell)
     result = waiting.wait(source, timeout=60, sleep=lambda seconds: None)
     found = examine_after(pcs.account, resolve(pcs.environment), source, result)
-    log = found.logs[f"{name(16)}:/var/log/provision/provisioning.log"]
-    assert log[0] == "-n 40 /var/log/provision/provisioning.log"
+    log = found.logs[f"{name(16)}:/var/log/ultracluster/run.log"]
+    assert log[0] == "-n 40 /var/log/ultracluster/run.log"
     assert found.diagnoses[0].failure.id == "apt-lock"
 
 
