@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import random
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from expositions import series
 from metrics_node import COLLECTORS, NOW, XID, Node, module
+from project import ROOT
 
 
 @pytest.fixture
@@ -43,6 +45,13 @@ def test_only_devices_of_the_efa_driver_count(node: Node) -> None:
     assert told["ultracluster_efa_devices_expected"] == 32
     assert told['node_amazonefa_tx_bytes{device="rdmap79s0",port="1"}'] == 1_000_000
     assert not [key for key in told if "ibp1" in key]
+    # steps, checks and the proof count the same
+    counter = "source lifecycle_scripts/lib/devices.sh; devices::names efa"
+    environment = {"PATH": os.environ["PATH"], "ULTRACLUSTER_ROOT": str(node.root)}
+    names = subprocess.run(
+        ["bash", "-euc", counter], cwd=ROOT, env=environment, text=True, capture_output=True, check=True
+    ).stdout.split()
+    assert names == ["rdmap79s0", "rdmap80s0"]
 
 
 def test_counters_that_a_generation_lacks_are_left_out(node: Node) -> None:

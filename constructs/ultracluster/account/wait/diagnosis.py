@@ -38,7 +38,8 @@ def examine_after(
     if isinstance(source, InstanceSource) and running:
         progress(f"log of {node}")
         try:
-            answer = source.shell.run(running, f"tail -n {TAIL} {LOG} 2>/dev/null || tail -n {TAIL} {SHIPPED}")[node]
+            command = f"tail -n {TAIL} {LOG} 2>/dev/null || tail -n {TAIL} {SHIPPED}"
+            answer = source.shell.run(running, command)[node]
         except AccountError:
             return found  # the rest still answers
         if answer.text.strip():
