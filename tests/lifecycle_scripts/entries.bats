@@ -203,7 +203,7 @@ steps() {
   run entry eks_user_data
   assert::status 0
   assert::contains "$output" "compute node of group 'gpu' (p5.48xlarge, 10.1.0.21, eks-al2023 image, accelerator: nvidia)"
-  assert::equal "limits nvidia_driver efa gdrcopy neuron lustre_client lustre_tuning nvidia_fs lustre_efa container_toolkit holds scratch container_storage proof" "$(steps)"
+  assert::equal "limits nvidia_driver efa gdrcopy neuron lustre_client lustre_tuning nvidia_fs lustre_efa container_toolkit holds scratch container_storage logs proof" "$(steps)"
 }
 
 @test "a type that cluster.json does not know is taken from the PCI bus" {
@@ -222,7 +222,7 @@ steps() {
   run entry hyperpod_eks_on_create
   assert::status 0
   assert::contains "$output" "hyperpod-eks image"
-  assert::equal "limits nvidia_driver efa gdrcopy neuron lustre_client lustre_tuning nvidia_fs lustre_efa container_toolkit holds session_user scratch container_storage proof" "$(steps)"
+  assert::equal "limits nvidia_driver efa gdrcopy neuron lustre_client lustre_tuning nvidia_fs lustre_efa container_toolkit holds session_user scratch container_storage logs proof" "$(steps)"
 }
 
 @test "on an EKS image the EFA installer runs in its minimal form, and that is right" {

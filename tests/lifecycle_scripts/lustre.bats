@@ -12,6 +12,7 @@ lustre::with_efa() {
   local index
   cluster_json 'cluster["mounts"]["lustre"]["efa"] = True; gpu["gds"] = True'
   lustre::client
+  rm -rf "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*
   mkdir -p "$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/efa"
   for ((index = 0; index < ${1:-32}; index++)); do
     mkdir -p "$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap$index/device"

@@ -28,7 +28,7 @@ timed() {
   assert::states metadata=skipped limits=installed nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
     gdrcopy=installed ofi_nccl=already nccl_tests=skipped neuron=skipped lustre_client=installed lustre_tuning=installed \
     nvidia_fs=skipped lustre_efa=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped container_toolkit=installed enroot=installed \
-    enroot_config=installed pyxis=installed dcgm=installed nixl=skipped environment=installed holds=installed job_access=skipped health=skipped node_exporter=skipped dcgm_exporter=skipped metrics=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped proof=already
+    enroot_config=installed pyxis=installed dcgm=installed nixl=skipped environment=installed holds=installed job_access=skipped health=skipped node_exporter=skipped dcgm_exporter=skipped metrics=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped logs=installed proof=already
   # The plugin comes with EFA: its source is not fetched.
   assert::never_called 'curl.*aws-ofi-nccl'
   assert::called "efa_installer.sh -y --mpi=openmpi4"

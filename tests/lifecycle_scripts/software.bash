@@ -47,7 +47,11 @@ software::node() {
 software::make_node() {
   rm "$FAKE/any_package" "$FAKE/modules/lustre"
   mkdir -p "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia,usr/src/nvidia-595.91.07,opt/slurm/{bin,include/slurm,etc/task_prolog.d},sys/class/infiniband} \
-    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm} "$FAKE/packages"
+    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm} "$FAKE/packages" "$FAKE/gpus"
+  # The devices of a p5.48xlarge
+  local folder folders=("$ULTRACLUSTER_ROOT"/sys/class/infiniband/rdmap{1..32}/device)
+  mkdir -p "${folders[@]}"
+  for folder in "${folders[@]}"; do ln -s ../../../bus/pci/drivers/efa "$folder/driver"; done
   touch "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia/version,opt/slurm/include/slurm/spank.h} "$FAKE/units/nvidia-persistenced"/{enabled,active}
   software::script /opt/slurm/bin/srun "slurm 25.11.4"
   echo 595.91.07 >"$FAKE/modules/nvidia"
