@@ -75,7 +75,7 @@ def test_every_entry_runs_them_after_ours(kind: str, name: str, tmp_path: Path) 
         "agent": ("installed", "no /etc/agent.conf"),
     }
     steps = [line["step"] for line in outcome.report if "step" in line]
-    assert steps[-3:] == ["proxy", "agent", "proof"], steps
+    assert steps[-4:] == ["proxy", "agent", "logs", "proof"], steps
     assert (tmp_path / "node/root/etc/proxy.conf").read_text() == "proxy.example:3128\n"
     assert not Path("/etc/proxy.conf").exists()
 
