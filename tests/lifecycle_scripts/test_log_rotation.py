@@ -89,10 +89,10 @@ def test_slurm_is_asked_to_open_its_logs_again(tmp_path: Path) -> None:
 def test_our_logs_are_rotated_and_a_fifth_old_one_is_gone(tmp_path: Path) -> None:
     text = (SCRIPTS / "files/logrotate.conf").read_text()
     for _ in range(6):
-        report = _log(tmp_path, "/var/log/ultracluster/report.jsonl")
+        _log(tmp_path, "/var/log/ultracluster/report.jsonl")
         _log(tmp_path, "/var/log/provision/provisioning.log")
         _rotate(tmp_path, text)
-    assert len(list(report.parent.glob("report.jsonl.*"))) == 4
+    assert len(list((tmp_path / "var/log/ultracluster").glob("report.jsonl.*"))) == 4
     assert (tmp_path / "var/log/provision/provisioning.log.1").stat().st_size == 2001
 
 
