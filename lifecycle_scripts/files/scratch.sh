@@ -4,8 +4,13 @@
 # `up` runs at provisioning and at every boot: a stop and start brings the disks back empty, so that an entry in fstab
 # would not do. It stands alone, because the folder that HyperPod copies the scripts to may be gone by then.
 #
-# A mount that the image offers on these disks is used as it is; /scratch is a link into it. Otherwise the disks become
-# one LVM volume group with a striped volume. LVM and not mdadm: it is on every image that stripes its disks itself
+# A mount that the image offers on these disks is used as it is; /scratch is a link into it. Where the kubelet and containerd write
+# to that mount as well, a full /scratch would evict pods and delete their images: there /scratch is a file system of its own, in a
+# file of fixed size on the mount. (No volume in the image's group: a second storage manager beside HyperPod's `vg.01` corrupts it,
+# SageMaker Developer Guide, sagemaker-hyperpod-eks-ebs. No project quota: it is an option of the first mount, which is the image's.)
+#
+# HyperPod's images for EKS own the disks: they are never ours there, mounted or not. Otherwise the disks become one LVM volume group
+# with a striped volume. LVM and not mdadm: it is on every image that stripes its disks itself
 # (DLAMI, HyperPod); the volume is found by name at boot without an mdadm.conf in the initramfs; and a tag on the volume
 # can say "the file system is complete", so that a kill inside mkfs is seen, and the tag vanishes with the disks.
 set -euo pipefail
@@ -14,11 +19,13 @@ export LC_ALL=C
 readonly ROOT=${ULTRACLUSTER_ROOT:-}
 readonly MOUNT=/scratch GROUP=ultracluster VOLUME=scratch COMPLETE=ultracluster.complete
 readonly DEVICE=/dev/$GROUP/$VOLUME
+# On the image's mount, where the kubelet uses that, too
+readonly PART=ultracluster-scratch/disk.xfs
 
 # survey: DISKS, of which BLANK and FOREIGN (with what is on them); IMAGE_MOUNT; MOUNTED if /scratch is ours.
 survey() {
   DISKS=() BLANK=() FOREIGN=() IMAGE_MOUNT='' MOUNTED=''
-  local found members disk mounted content
+  local found members disk mounted content group
   found=$(disks)
   members=$(volumes pvs --noheadings --options pv_name,vg_name 2>/dev/null) || true
   while read -r disk mounted; do
@@ -31,9 +38,11 @@ survey() {
     else
       # From the disk itself: what lsblk knows of signatures is udev's memory.
       content=$(wipefs --noheadings --output TYPE "$disk")
-      case ${content//$'\n'/ }:$(group_of "$disk" "$members") in
+      group=$(group_of "$disk" "$members")
+      case ${content//$'\n'/ }:$group in
         LVM2_member:"$GROUP") ;;
         : | LVM2_member:) BLANK+=("$disk") ;; # the latter when vgcreate was cut short
+        LVM2_member:*) FOREIGN+=("$disk (volume group $group)") ;;
         *) FOREIGN+=("$disk (${content//$'\n'/, })") ;;
       esac
     fi
@@ -80,7 +89,9 @@ status() {
     echo none
   elif [[ -n $MOUNTED ]] && is_open "$ROOT$MOUNT"; then
     echo "ready ${#DISKS[@]} disks, mounted there"
-  elif [[ -z $MOUNTED && -n $IMAGE_MOUNT ]] && is_linked; then
+  elif [[ -z $MOUNTED && -n $IMAGE_MOUNT ]] && is_used_by_pods && is_apart; then
+    echo "ready ${#DISKS[@]} disks, a part of the image's $IMAGE_MOUNT"
+  elif [[ -z $MOUNTED && -n $IMAGE_MOUNT ]] && ! is_used_by_pods && is_linked; then
     echo "ready ${#DISKS[@]} disks, the image's $IMAGE_MOUNT"
   else
     echo "absent $MOUNT is not there for all"
@@ -100,18 +111,53 @@ link_target() {
   printf '%s' "${IMAGE_MOUNT#/}/scratch"
 }
 
+# Do the kubelet and containerd write to the mount of the image?
+is_used_by_pods() {
+  [[ -e $ROOT/usr/bin/kubelet || -d $ROOT/var/lib/kubelet ]]
+}
+
+# HyperPod with EKS
+are_the_images() {
+  is_used_by_pods && [[ -e $ROOT/opt/ml/config/resource_config.json ]]
+}
+
+# What is mounted at /scratch, the topmost; nothing if that is no mount
+mounted_device() {
+  awk -v mount="$MOUNT" '$5 == mount { source = $0; sub(/.* - [^ ]+ /, "", source); sub(/ .*/, "", source) } END { print source }' \
+    "$ROOT/proc/self/mountinfo"
+}
+
+# Is /scratch the file system in our file, for all?
+is_apart() {
+  local device file=''
+  device=$(mounted_device)
+  [[ $device == /dev/loop* ]] || return 1
+  read -r file <"$ROOT/sys/block/${device#/dev/}/loop/backing_file" || true
+  [[ $file == "$IMAGE_MOUNT/$PART" ]] && is_open "$ROOT$MOUNT"
+}
+
 up() {
+  local left=${ULTRACLUSTER_VOLUME_SECONDS:-60}
   survey
   ((${#DISKS[@]} > 0)) || return 0
+  # Before it is there, a pod must not find a folder on the root disk in its place.
+  trap hide EXIT
   if [[ -z $MOUNTED$IMAGE_MOUNT ]] && systemctl is-enabled --quiet dlami-nvme.service 2>/dev/null; then
     # Joins the start that is under way; DLAMI formats for up to two minutes (awslabs/awsome-distributed-ai#427).
     timeout 180 systemctl start dlami-nvme.service || say "dlami-nvme.service failed"
     survey
   fi
+  while are_the_images && [[ -z $IMAGE_MOUNT ]] && ((left > 0)); do
+    left=$((left - 1))
+    sleep 1
+    survey
+  done
   if [[ -n $MOUNTED ]]; then
     chmod 1777 "$ROOT$MOUNT"
   elif [[ -n $IMAGE_MOUNT ]]; then
-    link
+    if is_used_by_pods; then divide; else link; fi
+  elif are_the_images; then
+    stop "HyperPod's image owns the local disks and has not mounted them (${FOREIGN[*]:-no volume group on them}): they are not touched; replace the node"
   else
     build
   fi
@@ -129,11 +175,52 @@ link() {
   say "$MOUNT leads to $IMAGE_MOUNT of the image"
 }
 
-build() {
-  local tool missing tags
-  for tool in lvm mkfs.xfs; do
-    command -v "$tool" >/dev/null || stop "$tool is not on this image: build it in (packages lvm2 and xfsprogs)"
+# An empty folder in the place of /scratch goes: hostPath volumes of type Directory then say that it is not there.
+hide() {
+  [[ ! -d $ROOT$MOUNT || -L $ROOT$MOUNT || -n $(mounted_device) ]] || rmdir "$ROOT$MOUNT" 2>/dev/null || true
+}
+
+# Half of the image's mount, as a file with a file system of its own. By default the kubelet deletes images when less than 15 % of
+# their disk is free and evicts pods below 15 and 10 % (Kubernetes, Node-pressure Eviction): what is left to it is never ours.
+divide() {
+  local size free device
+  local -r file=$ROOT$IMAGE_MOUNT/$PART folder=$ROOT$IMAGE_MOUNT/${PART%/*}
+  needs mkfs.xfs fallocate losetup
+  ! is_apart || return 0
+  mkdir -m 0700 "$folder" 2>/dev/null || true
+  [[ -d $folder && ! -L $folder && -O $folder ]] || stop "$IMAGE_MOUNT/${PART%/*} is not a folder of root"
+  chmod 0700 "$folder"
+  if [[ ! -e $file ]]; then
+    read -r size free <<<"$(df --block-size=1M --output=size,avail "$ROOT$IMAGE_MOUNT" | tail -n 1)"
+    ((free - size / 2 > size / 4)) || stop "$IMAGE_MOUNT is too full to take /scratch: $free of $size MiB are free"
+    rm -f -- "$file.new"
+    fallocate --length "$((size / 2))MiB" "$file.new"
+    mkfs.xfs -f -K -q "$file.new"
+    mv -T -- "$file.new" "$file"
+  fi
+  device=$(losetup --noheadings --output NAME --associated "$file" | head -n 1)
+  if [[ -z $device ]]; then
+    device=$(losetup --find --show "$file")
+    # Without a second copy of everything in the page cache, where the disks' blocks allow it
+    losetup --direct-io=on "$device" || say "$device: no direct I/O"
+  fi
+  [[ ! -L $ROOT$MOUNT ]] || rm -- "$ROOT$MOUNT" # of an earlier version, a link into the image's mount
+  mkdir -p "$ROOT$MOUNT"
+  mount -t xfs -o noatime "${device//[[:space:]]/}" "$ROOT$MOUNT"
+  chmod 1777 "$ROOT$MOUNT"
+  say "$MOUNT is ready, half of the image's $IMAGE_MOUNT"
+}
+
+needs() {
+  local tool
+  for tool in "$@"; do
+    command -v "$tool" >/dev/null || stop "$tool is not on this image: build it in (packages lvm2, xfsprogs and util-linux)"
   done
+}
+
+build() {
+  local missing tags
+  needs lvm mkfs.xfs
   ((${#FOREIGN[@]} == 0)) || stop "will not overwrite ${FOREIGN[*]}: mount it, or clear it with wipefs"
 
   missing=$(volumes vgs --noheadings --options vg_missing_pv_count "$GROUP" 2>/dev/null) || true

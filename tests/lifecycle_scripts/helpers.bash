@@ -99,6 +99,14 @@ node::image_mount() {
   echo '40 1 253:9 / /opt/dlami/nvme rw,noatime shared:2 - ext4 /dev/mapper/vg.01-lv_ephemeral rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
 }
 
+# HyperPod's image for EKS: its volume over all disks is where the kubelet and containerd write, too.
+node::hyperpod_eks_disks() {
+  node::disks 8 image
+  mkdir -p "$ULTRACLUSTER_ROOT"/{opt/sagemaker,usr/bin,var/lib/kubelet}
+  touch "$ULTRACLUSTER_ROOT/usr/bin/kubelet"
+  [[ ${1:-} == unmounted ]] || echo '40 1 253:9 / /opt/sagemaker rw,noatime shared:2 - ext4 /dev/mapper/vg.01-lv_ephemeral rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+}
+
 # Valid by lifecycle_scripts/cluster.schema.json, with the facts of its types as the catalogue has them (tests/model/test_cluster_json.py)
 node::cluster_json() {
   cp "$BATS_TEST_DIRNAME/cluster.json" "$SCRIPTS/cluster.json"
@@ -153,7 +161,7 @@ node::is_login() {
 # the end, PATIENCE=600 lets a busy machine take its time.
 on_node() {
   setsid --wait env -i PATH="$SANDBOX/bin:$REAL" ULTRACLUSTER_ROOT="$ULTRACLUSTER_ROOT" FAKE="$FAKE" REAL="$REAL" PKILL="$(type -P pkill)" \
-    ULTRACLUSTER_LINGER=0 ULTRACLUSTER_CONSOLE=all ULTRACLUSTER_SPREAD="${SPREAD:-0}" ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${PATIENCE:-0.1}" \
+    ULTRACLUSTER_LINGER=0 ULTRACLUSTER_CONSOLE=all ULTRACLUSTER_VOLUME_SECONDS=0 ULTRACLUSTER_SPREAD="${SPREAD:-0}" ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${PATIENCE:-0.1}" \
     ULTRACLUSTER_DNS_DEADLINE="${PATIENCE:-0.3}" ULTRACLUSTER_MOUNT_DEADLINE="${PATIENCE:-0.3}" ULTRACLUSTER_SLURM_DEADLINE="${PATIENCE:-0.3}" \
     ULTRACLUSTER_LUSTRE_EFA_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_DEVICES_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_SLURMD_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_RUN_DEADLINE=600 \
     ULTRACLUSTER_PACKAGES_DEADLINE="${PATIENCE:-0.2}" ULTRACLUSTER_FETCH_DEADLINE="${PATIENCE:-0.3}" "$@" 3>&-
