@@ -34,7 +34,8 @@ container_storage::plan() {
       scratch)
         STORE=$(container_storage::beside_scratch)
         ;;
-      volume)
+      mounted_volume | volume)
+        [[ $place == volume || -n $(mounts::at "${NODE_DATA_VOLUME:-/none}") ]] || continue
         VOLUME=${NODE_DATA_VOLUME:-}
         STORE=${VOLUME:+$VOLUME/ultracluster-containers}
         ;;
@@ -44,16 +45,21 @@ container_storage::plan() {
 }
 
 container_storage::places() {
-  if [[ $NODE_FAMILY == hyperpod-eks ]]; then echo volume scratch; else echo scratch volume; fi
+  # A volume that is not there yet is waited for, unless there are other disks.
+  if [[ $NODE_FAMILY == hyperpod-eks ]]; then echo mounted_volume scratch volume; else echo scratch volume; fi
 }
 
-# On the same disks as /scratch: in it, or beside it where it is a link into a mount of the image.
+# On the same disks as /scratch: in it, or beside it where it is a link into, or a file in, a mount of the image.
 container_storage::beside_scratch() {
-  local target
+  local target device
+  read -r _ device <<<"$(mounts::at /scratch)" || true
   if [[ -L $ULTRACLUSTER_ROOT/scratch ]]; then
     target=/$(readlink "$ULTRACLUSTER_ROOT/scratch")
     printf '%s/ultracluster-containers' "${target%/scratch}"
-  elif [[ -n $(mounts::at /scratch) ]]; then
+  elif [[ $device == /dev/loop* ]]; then
+    read -r target <"$ULTRACLUSTER_ROOT/sys/block/${device#/dev/}/loop/backing_file"
+    printf '%s/ultracluster-containers' "${target%/ultracluster-scratch/*}"
+  elif [[ -n $device ]]; then
     printf '/scratch/.ultracluster-containers'
   fi
 }

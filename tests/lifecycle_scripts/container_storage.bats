@@ -128,6 +128,7 @@ bound() { awk '$2 == 1 && $1 == 99 { print $5 }' "$ULTRACLUSTER_ROOT/proc/self/m
 
 @test "HyperPod EKS: containerd and the kubelet go to the data volume, and never below its mount point" {
   on_kubernetes hyperpod-eks
+  sed -i '/ \/scratch /d' "$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   run storage
   assert::equal '/opt/sagemaker is not mounted: containers stay on the root disk' "$(message)"
   assert::equal '' "$(ls -A "$ULTRACLUSTER_ROOT/opt/sagemaker")"
@@ -136,6 +137,18 @@ bound() { awk '$2 == 1 && $1 == 99 { print $5 }' "$ULTRACLUSTER_ROOT/proc/self/m
   assert::status 0
   assert::equal '/var/lib/containerd /var/lib/kubelet /var/log/pods' "$(bound)"
   [[ -d $ULTRACLUSTER_ROOT/opt/sagemaker/ultracluster-containers/var-lib-kubelet/pki ]]
+}
+
+@test "HyperPod EKS: without a data volume, beside the file that /scratch is" {
+  on_kubernetes hyperpod-eks
+  mkdir -p "$ULTRACLUSTER_ROOT"/{opt/dlami/nvme/ultracluster-scratch,sys/block/loop0/loop}
+  echo /opt/dlami/nvme/ultracluster-scratch/disk.xfs >"$ULTRACLUSTER_ROOT/sys/block/loop0/loop/backing_file"
+  sed -i 's|/dev/mapper/ultracluster-scratch|/dev/loop0|' "$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  run storage
+  assert::status 0
+  assert::equal '/var/lib/containerd /var/lib/kubelet /var/log/pods' "$(bound)"
+  [[ -d $ULTRACLUSTER_ROOT/opt/dlami/nvme/ultracluster-containers/var-lib-kubelet/pki ]]
+  assert::equal '' "$(ls -A "$ULTRACLUSTER_ROOT/scratch")"
 }
 
 @test "EKS: the local disks, and images are pulled in parallel" {
