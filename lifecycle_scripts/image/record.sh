@@ -256,7 +256,9 @@ storage() {
   found=no
   for place in /opt/sagemaker /opt/dlami/nvme /scratch; do
     grep -qs " $place " "$ROOT/proc/self/mounts" || continue
-    found=yes where=$place
+    # /dev/mapper/vg.01-lv_ephemeral: a volume group of the local disks
+    found=$(sed -nE "s|^/dev/mapper/([^ -]+)-[^ ]* $place .*|\\1|p" "$ROOT/proc/self/mounts" | head -n 1)
+    found=${found:-yes} where=$place
     break
   done
   fact second_volume "$found" "$where"

@@ -29,7 +29,6 @@ EXCUSED = {
     "docker": _IMAGE,
     "nvlsm": _IMAGE,
     "rdma_core": _IMAGE,
-    "second_volume": _IMAGE,
     "ssm_agent": _IMAGE,
     "also_recorded": _RECORDING,
     "constructed": _RECORDING,

@@ -141,3 +141,15 @@ def test_an_app_gives_the_subnets_of_the_zones_that_groups_name() -> None:
     assert override["subnets"] == [far.subnet_id]
     with pytest.raises(ValueError, match="use2-az1"):
         cluster("Lacking")
+
+
+def test_no_second_volume_where_the_image_mounts_the_local_disks(
+    groups: dict[str, Template], nova: dict[str, Template]
+) -> None:
+    for name, group in by_name(groups["cluster"]).items():
+        # the root volume's key alone
+        assert [one["EbsVolumeConfig"].get("VolumeSizeInGB") for one in group["InstanceStorageConfigs"]] == [
+            None
+        ], name
+    (tune,) = by_name(nova["cluster"]).values()
+    assert [one["EbsVolumeConfig"]["VolumeSizeInGB"] for one in tune["InstanceStorageConfigs"]] == [850]

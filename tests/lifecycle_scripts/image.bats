@@ -175,3 +175,11 @@ bake() {
   assert::status 2
   assert::contains "$output" "FAMILY: hyperpod-slurm, hyperpod-eks"
 }
+
+@test "the volume group that the image makes of the local disks" {
+  full_node
+  echo "/dev/mapper/vg.01-lv_ephemeral /opt/sagemaker ext4 rw 0 0" >"$ULTRACLUSTER_ROOT/proc/self/mounts"
+  record >"$SANDBOX/record"
+  run facts second_volume <"$SANDBOX/record"
+  assert::equal '"vg.01"' "$output"
+}

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 from cost_support import environment, estimated, line
+from project import ROOT
 
+from ultracluster.catalog import instance_type
+from ultracluster.catalog.quotas import quota
+from ultracluster.config import Environment, load
+from ultracluster.config.nodes import NodeGroup
 from ultracluster.model import resolve
+from ultracluster.model.quota_needs import needs
 from ultracluster.plan.billed import billed
 
 NETWORK = ["nat", "ipv4"]
@@ -26,7 +32,7 @@ BILLED = {
         "endpoint", "kms.key", "secret", "amp.samples", "amp.storage", "amg.editor",
     ],
     "hyperpod-eks-p5": [
-        "ec2.m5.2xlarge", "ebs.gp3", "training-plan.p5.48xlarge", "hyperpod-volume", "eks.standard",
+        "ec2.m5.2xlarge", "ebs.gp3", "training-plan.p5.48xlarge", "eks.standard",
         "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", *NETWORK, "kms.key",
         "amp.samples", "amp.storage",
     ],
@@ -172,3 +178,51 @@ def test_the_lustre_of_restricted_groups_is_billed() -> None:
         (found,) = (one for one in items if one.what.startswith("Lustre of"))
         assert (found.quantity, found.key) == (size, f"lustre.persistent-2-ssd.{speed}")
         assert "0 nodes" in found.note
+
+
+FILES = [*(ROOT / "environments").glob("*.yaml"), *(ROOT / "environments/wishes").glob("*.yaml")]
+
+
+def _has_second_volume(environment: Environment, group: NodeGroup) -> bool:
+    """HyperPod's image for EKS makes the data volume of the local disks; of a restricted group's, AWS says
+    nothing."""
+    if not environment.orchestrator.kind.startswith("hyperpod") or group.role == "system":
+        return False
+    if environment.orchestrator.kind == "hyperpod-slurm" or group.restricted or group.volume_gib:
+        return True
+    return not all(
+        instance_type(name).local_nvme_disks for name in (group.instance_type, *group.instance_types)
+    )
+
+
+def test_a_second_volume_is_billed_where_the_local_disks_are_not_mounted_in_its_place() -> None:
+    without: set[str] = set()
+    for file in FILES:
+        environment = load(file).environment
+        items = {item.what: item for item in billed(resolve(environment))}
+        for name, group in environment.node_groups.items():
+            wanted = _has_second_volume(environment, group) and group.max_nodes > 0
+            assert (f"{name}: second volumes" in items) == wanted, (file, name)
+            if not wanted and environment.orchestrator.kind == "hyperpod-eks" and group.role == "compute":
+                without.add(environment.name)
+    assert "hyperpod-eks-p5" in without and "nova" not in without
+
+
+@pytest.mark.parametrize(
+    ("changes", "size"),
+    [
+        ({}, None),
+        ({"volume_gib": 800}, 800),
+        ({"instance_type": "m5.2xlarge"}, 500),
+        ({"instance_types": ("m5.2xlarge",)}, 500),  # a type without disks may come
+    ],
+)
+def test_the_second_volume_of_hyperpod_with_eks(changes: dict[str, Any], size: int | None) -> None:
+    base = load(ROOT / "environments/hyperpod-eks-p5.yaml").environment
+    group = base.node_groups["train"].model_copy(update=changes)
+    cluster = resolve(base.model_copy(update={"node_groups": {**base.node_groups, "train": group}}))
+    volumes = [item.quantity for item in billed(cluster) if item.what == "train: second volumes"]
+    assert volumes == ([] if size is None else [size * group.count])
+    assert [need.amount for need in needs(cluster) if need.quota == quota("hyperpod-volume")] == (
+        [] if size is None else [size]
+    )

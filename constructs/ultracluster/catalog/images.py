@@ -186,6 +186,14 @@ def newest(
     return matching[-1] if matching else None
 
 
+@cache
+def volume_group(family: Family) -> str | None:
+    """The LVM volume group that the newest image of a family makes of all local disks, and mounts where the
+    data volume would be; None where it makes none, or where that is not known."""
+    fact = [one for one in images() if one.family == family and not one.own][-1].fact("second_volume")
+    return fact.value if fact and isinstance(fact.value, str) else None
+
+
 def own_image(name: str) -> Image | None:
     """A team's own image, by the id or parameter that environments write; None where it has no record."""
     return next((one for one in reversed(images()) if one.own and one.name == name), None)

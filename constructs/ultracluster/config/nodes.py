@@ -119,9 +119,10 @@ class NodeGroup(Model):
     HyperPod, which places its instances itself."""
     partition: PartitionName | None = None
     """Slurm partition of a compute group."""
-    volume_gib: Annotated[int, Field(ge=1, le=16_384)] = 500
+    volume_gib: Annotated[int, Field(ge=1, le=16_384)] | None = None
     """HyperPod: second EBS volume in GiB, mounted at /opt/sagemaker; its root volume is fixed at
-    100 GB."""
+    100 GB. By default 500; with EKS none for instance types with local disks, which HyperPod's image mounts
+    there."""
     root_volume_gib: Annotated[int, Field(ge=20, le=16_384)] = 200
     """Root volume in GiB, at least that of the image. Not on HyperPod."""
     root_volume_throughput_mbps: Annotated[int, Field(ge=125, le=1000)] | None = None

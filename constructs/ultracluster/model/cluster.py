@@ -12,6 +12,7 @@ from functools import cached_property
 
 from ultracluster.catalog import InstanceType, Region, region
 from ultracluster.catalog import instance_type as in_catalogue
+from ultracluster.catalog.images import volume_group
 from ultracluster.config import Environment
 from ultracluster.config.instance_types import made_from
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, KarpenterAutoscaling
@@ -21,6 +22,9 @@ from ultracluster.config.orchestrator import Orchestrator, OrchestratorKind, Par
 from ultracluster.model.capacity import Capacity, Placement, placement_for
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
 from ultracluster.model.orchestrators import TRAITS, Launcher, Traits
+
+SECOND_VOLUME_GIB = 500
+"""Of a node of HyperPod, where nothing else is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,26 @@ class Group:
         traits = self.traits
         # a role that the orchestrator lacks is refused by a rule; until then it is like compute
         return self.role in traits.service_roles or (traits.hyperpod and self.role not in traits.roles)
+
+    @property
+    def image_has_disks(self) -> bool:
+        """Whether the image makes the data volume of the local disks of every type of the group; what the
+        image of a restricted group does is not published."""
+        family = self.traits.kind
+        return (
+            self.in_service
+            and family == "hyperpod-eks"
+            and self.restricted is None
+            and volume_group(family) is not None
+            and all(kind is not None and kind.local_nvme_disks for kind in self.types)
+        )
+
+    @property
+    def second_volume_gib(self) -> int | None:
+        """Size of the second EBS volume of a node of HyperPod; None for no volume."""
+        if not self.in_service:
+            return None
+        return self.settings.volume_gib or (None if self.image_has_disks else SECOND_VOLUME_GIB)
 
     @property
     def launcher(self) -> OrchestratorKind:

@@ -117,11 +117,12 @@ def _hyperpod(cluster: Cluster) -> Iterator[Need]:
     yield Need(quota=quota("hyperpod-instances-per-cluster"), amount=total, why="all groups", scope="cluster")
     yield Need(quota=quota("hyperpod-instances"), amount=total, why="all groups")
     yield Need(quota=quota("hyperpod-spot-instances"), amount=spot, why="groups on Spot")
-    largest = max(groups.items(), key=lambda item: item[1].settings.volume_gib)
-    yield Need(
-        quota=quota("hyperpod-volume"), amount=largest[1].settings.volume_gib,
-        why=f"the largest volume, of {largest[0]}", scope="resource",
-    )  # fmt: skip
+    largest, name = max((group.second_volume_gib or 0, name) for name, group in groups.items())
+    if largest:
+        yield Need(
+            quota=quota("hyperpod-volume"), amount=largest,
+            why=f"the largest volume, of {name}", scope="resource",
+        )  # fmt: skip
 
 
 def _network(cluster: Cluster) -> Iterator[Need]:

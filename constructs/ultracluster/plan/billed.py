@@ -56,7 +56,9 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
 def _nodes(group: Group) -> Iterator[Item]:
     ours, count = not group.in_service, group.settings.count
     yield _instances(group)
-    gib = group.settings.root_volume_gib if ours else group.settings.volume_gib
+    gib = group.settings.root_volume_gib if ours else group.second_volume_gib
+    if gib is None:
+        return
     yield Item(
         area="nodes",
         what=f"{group.name}: {'root' if ours else 'second'} volumes",

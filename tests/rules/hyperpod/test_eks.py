@@ -212,6 +212,14 @@ GROUP_CASES = [
         {f"{SYSTEM}.volume_gib": ...},
     ),
     case(
+        "HPE120",
+        {f"{TRAIN}.volume_gib": 500},
+        f"{TRAIN}.volume_gib",
+        "the EBS volume of 500 GiB per node has no place there",
+        "remove volume_gib",
+        {f"{TRAIN}.volume_gib": ...},
+    ),
+    case(
         "HPE030",
         {f"{TRAIN}.labels": labels(48)},
         f"{TRAIN}.labels",

@@ -24,7 +24,7 @@ def lay_hardware(box: Sandbox, *, kind: InstanceType, efa: int, striped: bool, f
 
     Args:
         efa: interfaces of EFA that the node was started with.
-        striped: the image makes one volume of the local disks, mounted at /opt/dlami/nvme.
+        striped: the image makes one volume of the local disks, which it mounts later.
     """
     box.write("sys/devices/virtual/dmi/id/product_name", f"{kind.name}\n")
     box.write("proc/sys/kernel/random/boot_id", "01234567-89ab-cdef-0123-456789abcdef\n")
@@ -105,6 +105,3 @@ def _disks(box: Sandbox, number: int, *, striped: bool) -> None:
         box.write(f"sys/class/nvme/nvme{index}/model", f"{model}\n")
         box.write(f"sys/class/nvme/nvme{index}/state", "live\n")
     box.tell("disks", "\n".join(lines))
-    if striped:
-        (box.root / "opt/dlami/nvme").mkdir(parents=True)
-        box.mounted("253:9", "/opt/dlami/nvme", "ext4", "/dev/mapper/vg.01-lv_ephemeral")

@@ -109,13 +109,11 @@ def make_world(
     _documents(box, node)
     _system(box, node, image, found)
     lay_image(box, image=image, kind=node.kind, found=found)
-    lay_hardware(
-        box,
-        kind=node.kind,
-        efa=node.efa_interfaces,
-        striped=image.node_family in ("dlami", "pcs") and node.kind.local_nvme_disks > 0,
-        faults=faults,
-    )
+    striped = image.node_family in ("dlami", "pcs", "hyperpod-eks") and node.kind.local_nvme_disks > 0
+    lay_hardware(box, kind=node.kind, efa=node.efa_interfaces, striped=striped, faults=faults)
+    if striped and image.node_family != "hyperpod-eks":
+        (box.root / "opt/dlami/nvme").mkdir(parents=True)
+        box.mounted("253:9", "/opt/dlami/nvme", "ext4", "/dev/mapper/vg.01-lv_ephemeral")
     _ORCHESTRATORS[node.orchestrator](box, node, found)
     if found["pyxis"]:
         _pyxis(box, image)
@@ -196,13 +194,19 @@ def mount_shared(box: Sandbox, node: NodeOf) -> None:
 def _on_hyperpod_eks(box: Sandbox, node: NodeOf, found: Contents) -> None:
     _resource_config(box, node, "Kubernetes")
     (box.root / "opt/sagemaker").mkdir(parents=True)
-    box.mounted("259:99", "/opt/sagemaker", "xfs", "/dev/nvme99n1")
+    if node.kind.local_nvme_disks:
+        group = found["second_volume"]
+        box.mounted("253:9", "/opt/sagemaker", "ext4", f"/dev/mapper/{group}-lv_ephemeral")
+    else:
+        box.mounted("259:99", "/opt/sagemaker", "xfs", "/dev/nvme99n1")
+    box.program("usr/bin/kubelet")
     for unit in ("kubelet", "containerd"):
         box.unit(unit, active=False)
 
 
 def _on_eks(box: Sandbox, node: NodeOf, found: Contents) -> None:
     box.program("usr/bin/nodeadm")
+    box.program("usr/bin/kubelet")
     box.write("etc/eks/image-credential-provider/config.json", "{}")
     for unit in ("kubelet", "containerd"):
         box.unit(unit, active=False)

@@ -11,7 +11,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import IConstruct
 
 from ultracluster.config.nodes import AutomaticPatching, NodeGroup, ScheduledPatching
-from ultracluster.model import Cluster
+from ultracluster.model import Cluster, Group
 from ultracluster.security.acknowledgements import acknowledge
 
 _Cluster = sagemaker.CfnCluster
@@ -114,17 +114,15 @@ def accept_pins(resource: _Cluster, cluster: Cluster) -> None:
         )
 
 
-def volumes(group: NodeGroup, key: kms.IKey | None) -> list[_Cluster.ClusterInstanceStorageConfigProperty]:
-    """Root and second volume; without a key both are encrypted with one of AWS's."""
+def volumes(group: Group, key: kms.IKey | None) -> list[_Cluster.ClusterInstanceStorageConfigProperty]:
+    """Root and second volume; without a key they are encrypted with one of AWS's."""
     arn = key.key_arn if key else None
-    second = _Cluster.ClusterEbsVolumeConfigProperty(
-        volume_size_in_gb=group.volume_gib, volume_kms_key_id=arn
-    )
-    found = [_Cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=second)]
+    found: list[_Cluster.ClusterEbsVolumeConfigProperty] = []
     if arn:
-        root = _Cluster.ClusterEbsVolumeConfigProperty(root_volume=True, volume_kms_key_id=arn)
-        found.insert(0, _Cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=root))
-    return found
+        found.append(_Cluster.ClusterEbsVolumeConfigProperty(root_volume=True, volume_kms_key_id=arn))
+    if size := group.second_volume_gib:
+        found.append(_Cluster.ClusterEbsVolumeConfigProperty(volume_size_in_gb=size, volume_kms_key_id=arn))
+    return [_Cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=one) for one in found]
 
 
 def pascal(words: str) -> str:

@@ -56,7 +56,7 @@ def kubernetes_group(
         life_cycle_config=cluster.ClusterLifeCycleConfigProperty(
             source_s3_uri=scripts_uri, on_create=EKS_ENTRY
         ),
-        instance_storage_configs=volumes(group, key),
+        instance_storage_configs=volumes(given, key) or None,
         kubernetes_config=cluster.ClusterKubernetesConfigProperty(
             labels=node_labels(name, group, known),
             taints=[
@@ -94,7 +94,7 @@ def restricted_group(
         instance_count=group.count,
         execution_role=role.role_arn,
         threads_per_core=group.threads_per_core,
-        instance_storage_configs=volumes(group, key),
+        instance_storage_configs=volumes(given, key) or None,
         on_start_deep_health_checks=[pascal(check) for check in group.deep_health_checks] or None,
         training_plan_arn=group.capacity.arn if group.capacity.kind == "training-plan" else None,
         override_vpc_config=network,

@@ -316,7 +316,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 partition_names=[group.partition] if group.partition else None,
             ),
             life_cycle_config=self._lifecycle(name),
-            instance_storage_configs=[*volumes(group, key), *self._mounts(name)],
+            instance_storage_configs=[*volumes(self.cluster.groups[name], key), *self._mounts(name)],
             **common_properties(group, self._further.of(group)),
         )
 

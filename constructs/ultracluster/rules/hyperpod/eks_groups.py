@@ -190,3 +190,23 @@ def _words(kind: InstanceType) -> str:
     accelerator = kind.accelerator
     chips = f"{accelerator.count} x {accelerator.name}" if accelerator else "no accelerators"
     return f"{chips} ({kind.architecture})"
+
+
+@HPE.rule(
+    120,
+    "warning",
+    "A second EBS volume is created only where the image does not mount local disks in its place",
+    source="SageMaker Developer Guide, Using the Amazon EBS CSI driver on SageMaker HyperPod EKS clusters "
+    "(Considerations: all NVMe drives are one LVM volume group, mounted at /opt/sagemaker)",
+    date="2026-11-27",
+    by_hand="findmnt /opt/sagemaker, on a node",
+)
+def volume_for_nothing(group: Group) -> Iterator[Breach]:
+    if group.image_has_disks and group.settings.volume_gib:
+        yield Breach(
+            ("volume_gib",),
+            f"HyperPod's image mounts the local disks of {group.settings.instance_type} at /opt/sagemaker: "
+            f"the EBS volume of {group.settings.volume_gib} GiB per node has no place there and costs money. "
+            "A group that was created with it keeps it until its nodes are replaced.",
+            drop(),
+        )

@@ -244,8 +244,8 @@ def patching_custom_image(group: Group) -> Iterator[Breach]:
     "--quota-code L-E13DF72A --region <region>",
 )
 def volume_quota(group: Group) -> Iterator[Breach]:
-    size = group.settings.volume_gib
-    if group.in_service and size > QUOTA_SEEN_GIB:
+    size = group.second_volume_gib
+    if size and size > QUOTA_SEEN_GIB:
         yield Breach(
             ("volume_gib",),
             f"{size} GiB per node; the quota for a HyperPod volume was seen at "
