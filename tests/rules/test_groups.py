@@ -753,14 +753,6 @@ CASES = [
         base="parallelcluster-p5",
     ),
     Case(
-        "GRP039",
-        {"protect": True, "node_groups.gpu.image": "/images/mine"},
-        "node_groups.gpu.image",
-        "each deploy that changes anything of the group, even its count, reads /images/mine again",
-        "/images/mine:<version>",
-        {"node_groups.gpu.image": "/images/mine:3"},
-    ),
-    Case(
         "GRP033",
         {"node_groups.login.instance_type": "m7g.xlarge"},
         "node_groups.login.instance_type",

@@ -53,7 +53,6 @@ WITHOUT_REMEDY = {
     "GRP029": "decision",
     "GRP030": "fact",
     "GRP033": "decision",
-    "GRP039": "fact",
     "GRP075": "action",
     "HPE005": "decision",
     "HPE016": "decision",

@@ -171,6 +171,7 @@ class Environment(Model):
     """Warnings that are accepted, each with its reason."""
 
     _file: Path | None = PrivateAttr(default=None)
+    _in_app: bool = PrivateAttr(default=False)
     _resolved: Any = PrivateAttr(default=None)
     """What `model.resolve` made of this environment; kept here so that it is made once."""
 
@@ -189,6 +190,17 @@ class Environment(Model):
         """The same environment, read from this file: its lock lies beside it."""
         copy = self.model_copy()
         copy._file = file
+        return copy
+
+    @property
+    def in_app(self) -> bool:
+        """Whether constructs in an app describe it, so that no command locks anything for it."""
+        return self._in_app
+
+    def without_file(self) -> Environment:
+        """The same environment, described by constructs in an app."""
+        copy = self.model_copy()
+        copy._in_app = True
         return copy
 
     @property

@@ -91,7 +91,7 @@ def standalone(
             tags=dict(tags or {}),
             access=access or Access(),
             observability=observability,
-        )
+        ).without_file()
     )
 
 

@@ -21,7 +21,9 @@ SLURM = kinds_with(lambda traits: traits.slurm)
 ENV = RuleSet("ENV", "The environment as a whole")
 CPY = RuleSet("CPY", "Environments beside each other")
 NET = RuleSet("NET", "Network and IP budget")
-GRP = RuleSet("GRP", "Node groups")
+GRP = RuleSet(
+    "GRP", "Node groups", retired={39: "IMG007 says it of every group that lacks its image in the lock"}
+)
 EFA = RuleSet("EFA", "EFA")
 FSX = RuleSet("FSX", "FSx for Lustre and OpenZFS")
 MNT = RuleSet("MNT", "Mounts", kinds=SLURM)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ultracluster.config.environment import Environment
-from ultracluster.software.environment_lock import environment_lock
+from ultracluster.software.environment_lock import LockedImage, environment_lock
 
 
 def locked_image(environment: Environment, group: str) -> str | None:
@@ -12,9 +14,33 @@ def locked_image(environment: Environment, group: str) -> str | None:
     Raises:
         InvalidLockError: the lock is damaged.
     """
-    lock = environment_lock(environment.file)
-    found = lock.images.get(group) if lock and lock.environment == environment.name else None
+    found = _images(environment).get(group)
     return found.release if found else None
+
+
+def locked_parameter(environment: Environment, group: str) -> str | None:
+    """The parameter of which the lock has what it stood for; None where it has nothing of the group.
+
+    Raises:
+        InvalidLockError: the lock is damaged.
+    """
+    found = _images(environment).get(group)
+    return found.parameter if found and found.image else None
+
+
+def waits_for_first_deploy(environment: Environment) -> bool:
+    """Whether `ultracluster deploy` is still to lock the images: the lock has none. It locks none of
+    constructs in an app.
+
+    Raises:
+        InvalidLockError: the lock is damaged.
+    """
+    return not environment.in_app and not _images(environment)
+
+
+def _images(environment: Environment) -> Mapping[str, LockedImage]:
+    lock = environment_lock(environment.file)
+    return lock.images if lock and lock.environment == environment.name else {}
 
 
 def with_locked_images(environment: Environment) -> Environment:
@@ -23,12 +49,9 @@ def with_locked_images(environment: Environment) -> Environment:
     Raises:
         InvalidLockError: the lock is damaged.
     """
-    lock = environment_lock(environment.file)
-    if not lock or lock.environment != environment.name:
-        return environment
     ids = {
         name: found.image
-        for name, found in lock.images.items()
+        for name, found in _images(environment).items()
         if found.image
         and (group := environment.node_groups.get(name))
         and group.image_parameter

@@ -25,6 +25,8 @@ BAD = "1.34.11-20260930"
 OLD = {"orchestrator.kubernetes_version": "1.34"}
 FULL = "1.34.12-20261012"
 NEWEST = "1.36.4-20261012"
+AMI = "ami-0123456789abcdef0"
+PCS_PARAMETER = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
 SLURM = "hyperpod-slurm-ubuntu22.04-x86_64-20260917"
 
 
@@ -73,6 +75,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     locked = {"schema": 1, "environment": "locked", "release": "eks-2026.10"}
     locked["images"] = {"system": image, "trn2": image}  # type: ignore[assignment]
     (folder / "environments" / "locked.lock").write_text(json.dumps(locked))
+    # `half` was deployed, and has got a group since; `fresh` was not
+    half = {"schema": 1, "environment": "half", "release": "pcs-2026.07"}
+    half["images"] = {"login": {"image": AMI, "parameter": PCS_PARAMETER, "recorded": "2026-11-22"}}  # type: ignore[assignment]
+    (folder / "environments" / "half.lock").write_text(json.dumps(half))
     rows = known()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lock, "releases_folder", lambda: folder)
@@ -179,30 +185,47 @@ CASES = [
     ),
     Case(
         "IMG007",
-        {},
+        {"name": "half"},
         IMAGE,
         "(pinned by this package), and EKS requires the full release: system, trn2 boot the newest image",
-        "`ultracluster release lock --for eks-trn2`",
+        "`ultracluster release lock --for half`",
         {IMAGE: FULL},
         base="eks-trn2",
     ),
     Case(
         "IMG007",
-        {IMAGE: "20261012"},
+        {"name": "half", IMAGE: "20261012"},
         IMAGE,
         "(20261012)",
-        "release lock --for eks-trn2",
+        "release lock --for half",
         {"name": "locked"},
         base="eks-trn2",
     ),
     Case(
         "IMG007",
-        {},
+        {"name": "half"},
         IMAGE,
         "system boots the newest image",
-        "release lock --for hyperpod-eks-p5",
+        "release lock --for half",
         {IMAGE: FULL},
         base="hyperpod-eks-p5",
+    ),
+    Case(
+        "IMG007",
+        {"name": "half"},
+        "node_groups.train.image",
+        f"reads {PCS_PARAMETER} again: if there is a newer image by then, all nodes",
+        "`ultracluster release lock --for half`",
+        {"node_groups.train.image": AMI},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "IMG007",
+        {"name": "half", "node_groups.gpu.image": "/images/mine"},
+        "node_groups.gpu.image",
+        "each deploy that changes anything of the group, even its count, reads /images/mine again",
+        "/images/mine:<version>",
+        {"node_groups.gpu.image": "/images/mine:3"},
     ),
     Case(
         "IMG008",
@@ -262,9 +285,15 @@ def test_an_acknowledgement_of_a_date_stays_right_when_the_lock_is_there() -> No
     from ultracluster.rules.engine import run
 
     data = changed(environment_data("eks-trn2"), {"name": "locked"})
-    data["acknowledge"] = [one for one in data["acknowledge"] if one["rule"] == "IMG007"]
-    assert data["acknowledge"]
+    data["acknowledge"] = [{"rule": "IMG007", "at": IMAGE, "reason": "what a test says of it"}]
     assert run(IMG.rules, loaded(data)) == []
+
+
+@pytest.mark.parametrize("base", ["eks-p5en", "eks-trn2", "hyperpod-eks-p5", "pcs-p6-b200"])
+def test_before_the_first_deploy_an_image_that_is_not_locked_is_no_finding(base: str) -> None:
+    assert "IMG007" not in {one.code for one in found(IMG, {"name": "fresh"}, base)}
+    # once the lock has any image, each group without its own is one
+    assert "IMG007" in {one.code for one in found(IMG, {"name": "half"}, base)}
 
 
 def test_a_lock_of_another_kubernetes_release_completes_nothing() -> None:
@@ -277,6 +306,7 @@ def test_a_lock_of_another_kubernetes_release_completes_nothing() -> None:
 
 def test_karpenter_takes_a_date() -> None:
     changes = {
+        "name": "half",
         "orchestrator.karpenter": {"groups": ["trn2"]},
         "node_groups.trn2.capacity": {"kind": "on-demand"},
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.config import Environment
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
@@ -68,24 +67,6 @@ def image_parameter(group: Group, cluster: Cluster) -> Iterator[Breach]:
                 f"or image: ami-..., which `aws ssm get-parameter --region {cluster.region} "
                 f"--name {parameter} --query Parameter.Value` prints"
             ),
-        )
-
-
-@GRP.rule(
-    39,
-    "warning",
-    "The image of a protected environment does not change by itself",
-    source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store (version)",
-    date=DATE,
-)
-def image_follows_parameter(group: Group, environment: Environment) -> Iterator[Breach]:
-    parameter = group.settings.image_parameter
-    if environment.protect and parameter and ":" not in parameter:
-        yield Breach(
-            ("image",),
-            f"each deploy that changes anything of the group, even its count, reads {parameter} again: if "
-            "there is a newer image by then, all nodes of the group are replaced.",
-            ask("fact", f"the id of an AMI; or a version of your own parameter, {parameter}:<version>"),
         )
 
 

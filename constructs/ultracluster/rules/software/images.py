@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from ultracluster.catalog.images import Image, newest, source
 from ultracluster.config.environment import Software
 from ultracluster.config.findings import YamlPath
-from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
+from ultracluster.model.unlocked_images import unlocked_images
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.group_image import newest_known, place_of_image
-from ultracluster.rules.sets import IMG, KUBERNETES
+from ultracluster.rules.sets import IMG
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
 from ultracluster.software.fit import Fit
 from ultracluster.software.lock import NodeFamily
-from ultracluster.software.node_image import NodeImage, full_image_release, node_image
+from ultracluster.software.locked_images import waits_for_first_deploy
+from ultracluster.software.node_image import NodeImage, node_image
 
 _CATALOGUE = "this package: catalog/images.json, each fact with its own source"
 _DATE = "2026-11-22"
@@ -140,35 +141,42 @@ def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
 @IMG.rule(
     7,
     "warning",
-    "The full release of EKS's image is known",
+    "The image of every group is locked, from the first deploy on",
     source="EKS API reference, CreateNodegroup, releaseVersion; EKS User Guide, Retrieve recommended Amazon "
-    "Linux AMI IDs",
-    date=_DATE,
+    "Linux AMI IDs; CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store",
+    date="2026-11-27",
     by_hand="aws ssm get-parameter --name /aws/service/eks/optimized-ami/<release>/amazon-linux-2023/x86_64/"
     "nvidia/recommended/release_version",
-    kinds=KUBERNETES,
     settles=True,
 )
-def image_by_date(kubernetes: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def unlocked(cluster: Cluster) -> Iterator[Breach]:
     environment = cluster.environment
-    names = [
-        name
-        for name, group in cluster.in_account.items()
-        if not group.settings.image
-        and not group.by_karpenter  # its alias takes a date
-        and full_image_release(environment, name) is None
-    ]
-    if names:
-        named = kubernetes.node_image_release or "pinned by this package"
+    try:
+        found = {} if waits_for_first_deploy(environment) else unlocked_images(cluster)
+    except InvalidLockError:
+        return  # reported by SOF010
+    command = f"`ultracluster release lock --for {environment.asked_as}`, which asks SSM"
+    dates: list[str] = []
+    for name, what in found.items():
+        if not cluster.groups[name].settings.image:
+            dates.append(name)
+            continue
         yield Breach(
-            ("node_image_release",),
-            f"only the date of EKS's image is known ({named}), and EKS requires the full release: "
-            f"{', '.join(names)} boot{'s' if len(names) == 1 else ''} the newest image.",
+            ("node_groups", name, "image"),
+            f"each deploy that changes anything of the group, even its count, reads {what} again: if there "
+            "is a newer image by then, all nodes of the group are replaced.",
             ask(
                 "action",
-                f"`ultracluster release lock --for {environment.asked_as}`, which asks SSM, or the full "
-                "release",
+                f"{command}; or the id of an AMI; or a version of your own parameter, {what}:<version>",
             ),
+        )
+    if dates and cluster.kubernetes:
+        named = cluster.kubernetes.node_image_release or "pinned by this package"
+        yield Breach(
+            ("orchestrator", "node_image_release"),
+            f"only the date of EKS's image is known ({named}), and EKS requires the full release: "
+            f"{', '.join(dates)} boot{'s' if len(dates) == 1 else ''} the newest image.",
+            ask("action", f"{command}, or the full release"),
         )
 
 
