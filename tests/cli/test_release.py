@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from command_line import ultracluster as run
 from project import ROOT
 
+from ultracluster.cli import release_lock
 from ultracluster.software import release_names
 from ultracluster.software.lock import release_file
+from ultracluster.software.supply.locking import Locked
 
 
 def test_list_names_every_release() -> None:
@@ -169,6 +173,34 @@ def test_a_damaged_lock_is_refused_and_stays(name: str, content: str, says: str,
     assert says in result.stderr.replace("\n", " ")
     assert "Traceback" not in result.stderr
     assert lock.read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        ([], 0),
+        (["unchanged"], 0),
+        (["locked", "skipped"], 0),
+        (["unchanged", "skipped"], 0),
+        (["skipped"], 1),
+        (["skipped", "skipped"], 1),
+        (["locked", "failed"], 1),
+        (["changed"], 1),
+    ],
+)
+def test_a_lock_that_locked_nothing_it_was_asked_for_is_exit_code_1(
+    states: list[Any], code: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = [Locked("enroot", f"file{number}", state, "words") for number, state in enumerate(states)]
+    monkeypatch.setattr(release_lock, "_environment", lambda *_: results)
+    monkeypatch.setattr(release_lock, "_account", lambda *_: None)
+    file = folder / "environments" / "prod.yaml"
+    if not code:
+        release_lock.lock(environment=file)
+        return
+    with pytest.raises(typer.Exit) as ended:
+        release_lock.lock(environment=file)
+    assert ended.value.exit_code == 1
 
 
 def test_where_nothing_is_open_it_says_so(folder: Path) -> None:

@@ -41,8 +41,9 @@ def lock(
     With --for it writes environments/<name>.lock instead: what the environment's nodes could need beyond
     their image and the release leaves open, and the images that they boot, where credentials are there.
 
-    Exit code 1 if a file could not be locked, or its source has another one than is recorded; what could
-    be is written. 2 if the environment or the lock file cannot be used.
+    Exit code 1 if a file or an image could not be locked, its source has another one than is recorded, or
+    nothing could be asked at all; what could be is written. 2 if the environment or the lock file cannot be
+    used.
     """
     if component and file is None:
         refuse("--component goes with a lock file; --for takes what the environment's nodes could need")
@@ -65,7 +66,11 @@ def lock(
         typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
     if not told:
         remark("no file and no key is open: nothing to record")
-    if any(result.state in ("failed", "changed") for result in results):
+    states = {result.state for result in results}
+    if states & {"failed", "changed"}:
+        raise typer.Exit(1)
+    if states == {"skipped"}:
+        typer.echo("nothing could be asked, and nothing was locked", err=True)
         raise typer.Exit(1)
 
 
@@ -125,7 +130,7 @@ def _account(config: Environment, profile: str | None) -> Account | None:
         account = aws.Account(region=config.region)
         aws.check_account(account, config)
     except aws.AccountError as error:
-        typer.echo(f"skipped    images: not asked, they stay as they are ({error})", err=True)
+        typer.echo(f"skipped    images: not asked ({error})", err=True)
         return None
     return account
 

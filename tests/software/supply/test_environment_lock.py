@@ -17,6 +17,7 @@ from ultracluster.account import aws
 from ultracluster.config import Environment, load
 from ultracluster.software import InvalidLockError, completed, environment_lock, load_release, read_lock
 from ultracluster.software.lock import release_file
+from ultracluster.software.locked_images import with_locked_images
 from ultracluster.software.supply import environment_lock as module
 from ultracluster.software.supply.environment_lock import lock_environment, places
 from ultracluster.software.supply.locking import Locked, Options
@@ -355,8 +356,32 @@ def test_a_date_that_the_region_does_not_have(
     assert not file.with_suffix(".lock").exists()
 
 
-def test_without_credentials_images_stay_open(place: Place, run: Run) -> None:
-    assert run(place.environment("eks-p5en")) == {}
+@pytest.mark.parametrize(("name", "groups"), [("eks-p5en", 2), ("pcs-p6-b200", 1)])
+def test_without_credentials_images_that_lack_have_failed(
+    name: str, groups: int, place: Place, run: Run
+) -> None:
+    file = place.environment(name)
+    images = {one.name: one for one in run(file).values() if one.name.startswith("/aws/")}
+    assert len(images) == groups  # two groups of PCS have the same parameter
+    assert {(one.state, one.message) for one in images.values()} == {
+        ("failed", f"{one}: not asked, without an account") for one in images
+    }
+
+
+def test_the_image_of_each_group_of_pcs_is_locked_and_boots(
+    place: Place, run: Run, account: Any, parameters: Parameters
+) -> None:
+    named = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
+    parameters.values[named] = "ami-00000000000000009"
+    file = place.environment("pcs-p6-b200")
+    run(file, account=account)
+    row = {"image": "ami-00000000000000009", "parameter": named, "recorded": TODAY.isoformat()}
+    assert place.lock("pcs-p6-b200")["images"] == {"login": row, "train": row}
+    groups = with_locked_images(load(file).environment).node_groups.values()
+    assert {group.image_in_template for group in groups} == {"ami-00000000000000009"}
+    # asked again without an account, it stays
+    assert {one.state for one in run(file, again=True).values() if one.name == named} == {"skipped"}
+    assert place.lock("pcs-p6-b200")["images"] == {"login": row, "train": row}
 
 
 def test_a_parameter_of_ekss_image_that_the_file_names_is_asked_as_it_stands(

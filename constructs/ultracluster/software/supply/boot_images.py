@@ -29,9 +29,12 @@ def asks(environment: Environment) -> bool:
 
 
 def resolved_images(
-    environment: Environment, account: Account, images: dict[str, Any], *, again: bool, day: str
+    environment: Environment, account: Account | None, images: dict[str, Any], *, again: bool, day: str
 ) -> list[Locked]:
     """Fill `images`, by node group, with what is not there yet; with `again` all of it is asked again.
+
+    Args:
+        account: who is asked; without one every image that has to be resolved is one `failed` line.
 
     Returns:
         One line for each group whose image had to be resolved.
@@ -47,6 +50,13 @@ def resolved_images(
         recorded: dict[str, Any] | None = images.get(group)
         if recorded and recorded.get("parameter") == parameter and not again:
             results.append(Locked(group, _name(recorded), "unchanged"))
+            continue
+        if account is None:
+            lost = Locked(group, parameter, "failed", f"{parameter}: not asked, without an account")
+            stays = Locked(
+                group, parameter, "skipped", "not asked, without an account; what is recorded stays"
+            )
+            results.append(stays if recorded and recorded.get("parameter") == parameter else lost)
             continue
         try:
             found = dict(_resolved(account, parameter))

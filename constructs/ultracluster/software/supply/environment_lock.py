@@ -60,7 +60,7 @@ def lock_environment(
     is asked for. What could not be reached is one `failed` line and stays open.
 
     Args:
-        account: who resolves images; without one they stay as they are.
+        account: who resolves images; without one they stay as they are, and those that lack are `failed`.
         today: the day that is recorded.
 
     Raises:
@@ -95,8 +95,7 @@ def lock_environment(
     for component, key_url in _open_keys(needs):
         results += _key(component, key_url, before.get("keys", {}), content["keys"], options, day)
     content["images"] = dict(before.get("images", {}))
-    if account is not None:
-        results += resolved_images(environment, account, content["images"], again=options.again, day=day)
+    results += resolved_images(environment, account, content["images"], again=options.again, day=day)
     lock = {
         "schema": 1,
         "environment": environment.name,
