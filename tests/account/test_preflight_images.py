@@ -209,3 +209,23 @@ def test_a_call_that_is_denied_is_unknown() -> None:
     made.refuse("ssm", "GetParameter", "AccessDeniedException", "not authorized")
 
     assert ask(made)["image of train"].level == "unknown"
+
+
+@pytest.mark.parametrize("name", ["eks-p5en", "eks-trn2", "hyperpod-eks-p5", "pcs-p6-b200"])
+def test_an_image_that_is_not_locked_is_a_note_before_the_first_deploy_and_yellow_afterwards(
+    name: str,
+) -> None:
+    made = world(name)
+    row = ask(made)["locked images"]
+    assert row.level == "green" and "`ultracluster deploy` locks them first" in row.found
+    made.account.client("cloudformation").create_stack(
+        StackName=f"{name}-cluster", TemplateBody='{"Resources": {"A": {"Type": "AWS::SNS::Topic"}}}'
+    )
+    row = ask(made)["locked images"]
+    assert row.level == "yellow" and f"{name}-cluster is deployed, and " in row.found
+    assert f"`ultracluster release lock --for {name}`" in row.do
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "trainium", "parallelcluster-p5"])
+def test_nothing_is_said_of_locks_where_no_template_resolves_an_image(name: str) -> None:
+    assert "locked images" not in ask(world(name))

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from ultracluster.account.aws import AWS_ERRORS, code
+from ultracluster.account.aws import AWS_ERRORS, code, message
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.catalog.eks import ami_type
 from ultracluster.catalog.images import Family, Image, images, newest
 from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.model import Group
+from ultracluster.model.unlocked_images import unlocked_images
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.first_boot import boot_of, release_of, scripts_run
 from ultracluster.software.fit import Fit
 from ultracluster.software.node_image import full_image_release, image_release, node_image
 
+_LOCKED = "locked images"
 _HYPERPOD = "/aws/service/sagemaker-hyperpod/ami"
 
 
@@ -49,6 +51,36 @@ def questions(situation: Situation) -> Iterator[Question]:
         yield Question(
             "software", f"image of {', '.join(names)}", lambda names=names: _group(situation, names)
         )
+    try:
+        unlocked = unlocked_images(situation.cluster)
+    except InvalidLockError:
+        return  # reported by SOF010
+    if unlocked:
+        yield Question("software", _LOCKED, lambda: _unlocked(situation, unlocked))
+
+
+def _unlocked(situation: Situation, unlocked: Mapping[str, str]) -> Iterator[Row]:
+    """What is not locked is a note before the first deploy, which locks it, and a finding afterwards."""
+    groups, environment = ", ".join(unlocked), situation.environment
+    stack = environment.stack_name("cluster")
+    try:
+        (found,) = situation.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        status = str(found["StackStatus"])
+    except AWS_ERRORS as error:
+        if code(error) != "ValidationError" or "does not exist" not in message(error):
+            raise
+        status = ""
+    if status in ("", "REVIEW_IN_PROGRESS", "DELETE_COMPLETE"):
+        yield Row(_LOCKED, "green", f"not yet those of {groups}: `ultracluster deploy` locks them first")
+        return
+    yield Row(
+        _LOCKED,
+        "yellow",
+        f"{stack} is deployed, and {groups} lack{'s' if len(unlocked) == 1 else ''} an image in the lock: a "
+        "later deploy may replace all nodes, or leave them behind the control plane",
+        f"`ultracluster release lock --for {environment.asked_as}`, then `ultracluster diff "
+        f"{environment.asked_as} --deployed`: the newest image is locked, not the one that nodes run",
+    )
 
 
 def _group(situation: Situation, names: list[str]) -> Iterator[Row]:
