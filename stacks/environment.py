@@ -7,7 +7,7 @@ resource does not need is never in a stack that it waits for.
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import Stack, Tags
+from aws_cdk import Annotations, Stack, Tags
 from constructs import Construct
 
 from ultracluster.change.stack_policies import GUARDED_PARTS
@@ -19,8 +19,9 @@ from ultracluster.clusters.composition.storage import existing_file_systems
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG, STACK_PARTS, StackPart
 from ultracluster.model import Cluster, resolve
+from ultracluster.model.unlocked_images import unlocked_images
 from ultracluster.security.governance import govern, prepare
-from ultracluster.software.locked_images import with_locked_images
+from ultracluster.software.locked_images import waits_for_first_deploy, with_locked_images
 from ultracluster.stacks.buckets import BucketStack
 from ultracluster.stacks.cluster import ClusterStack
 from ultracluster.stacks.egress import EgressStack
@@ -57,6 +58,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     """
     environment = with_locked_images(environment)
     cluster = resolve(environment)
+    unlocked = unlocked_images(cluster) if waits_for_first_deploy(environment) else {}
     env = cdk.Environment(account=environment.account, region=environment.region)
     stacks: dict[StackPart, Stack] = {}
     prepare(scope, environment.governance)
@@ -132,6 +134,12 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
 
         stacks["alarms"] = AlarmStack(
             scope, cluster, env=env, storage=storage, observability=observability, key_arn=key_arn
+        )
+    if unlocked:
+        Annotations.of(stacks["cluster"]).add_info_v2(
+            "ultracluster:unlocked-images",
+            f"{', '.join(unlocked)} boot the newest image of the day: `ultracluster deploy` locks images first, "
+            f"`ultracluster release lock --for {environment.asked_as}` does it alone.",
         )
     _order(cluster, stacks)
     for stack in stacks.values():
