@@ -138,7 +138,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     if unlocked:
         Annotations.of(stacks["cluster"]).add_info_v2(
             "ultracluster:unlocked-images",
-            f"{', '.join(unlocked)} boot the newest image of the day: `ultracluster deploy` locks images first, "
+            f"{', '.join(unlocked)} boot the newest image of the day: `ultracluster deploy` locks first, "
             f"`ultracluster release lock --for {environment.asked_as}` does it alone.",
         )
     _order(cluster, stacks)

@@ -249,8 +249,8 @@ class EksNodeGroup(Construct):
             cluster_name=cluster.cluster_name,
             node_role=self.role.role_arn,
             subnets=[subnet.subnet_id],
-            # an image of one's own has none of them. Without its version the group keeps its Kubernetes release,
-            # and refuses a newer image (EKS API reference, UpdateNodegroupVersion).
+            # an image of one's own has none of them. Without a version the group keeps its Kubernetes release
+            # (EKS API reference, UpdateNodegroupVersion).
             ami_type=None if group.image else kind,
             version=image_release.rpartition(".")[0] if image_release and not group.image else None,
             release_version=None if group.image else image_release,
