@@ -25,6 +25,7 @@ from ultracluster.catalog.images import (
 DOCUMENT: dict[str, Any] = json.loads(catalogue.FILE.read_text())
 VERSION = re.compile(r"(>=)?\d[A-Za-z0-9.+~:-]*")
 OTHER_VALUES = {
+    "second_volume": re.compile(r"[a-z]+[.0-9]*"),  # an LVM volume group
     "nvidia_driver_kind": re.compile("open|proprietary"),
     "login_user": re.compile("ubuntu|ec2-user|rocky"),
     "cuda_all": re.compile(r"\d+\.\d+( \d+\.\d+)*"),
