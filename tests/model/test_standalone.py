@@ -69,7 +69,12 @@ def test_rules_find_the_same_in_what_was_given(name: str) -> None:
     loaded = load(ROOT / "environments" / f"{name}.yaml")
 
     def given(part: Any) -> set[tuple[str, str]]:
-        return {(one.code, one.dotted) for one in check(part) if one.path[0] in ("node_groups", "software")}
+        return {
+            (one.code, one.dotted)
+            for one in check(part)
+            # no command locks the images of constructs, so that IMG007 does not wait for the first deploy
+            if one.path[0] in ("node_groups", "software") and one.code != "IMG007"
+        }
 
     assert given(of_parts(loaded.environment)) == given(loaded)
 

@@ -117,7 +117,9 @@ def _hyperpod(cluster: Cluster) -> Iterator[Need]:
     yield Need(quota=quota("hyperpod-instances-per-cluster"), amount=total, why="all groups", scope="cluster")
     yield Need(quota=quota("hyperpod-instances"), amount=total, why="all groups")
     yield Need(quota=quota("hyperpod-spot-instances"), amount=spot, why="groups on Spot")
-    largest, name = max((group.second_volume_gib or 0, name) for name, group in groups.items())
+    name, largest = max(
+        ((name, group.second_volume_gib or 0) for name, group in groups.items()), key=lambda item: item[1]
+    )
     if largest:
         yield Need(
             quota=quota("hyperpod-volume"), amount=largest,

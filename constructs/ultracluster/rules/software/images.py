@@ -156,6 +156,7 @@ def unlocked(cluster: Cluster) -> Iterator[Breach]:
     except InvalidLockError:
         return  # reported by SOF010
     command = f"`ultracluster release lock --for {environment.asked_as}`, which asks SSM"
+    ways = [] if environment.in_app else [command]
     dates: list[str] = []
     for name, what in found.items():
         if not cluster.groups[name].settings.image:
@@ -167,7 +168,9 @@ def unlocked(cluster: Cluster) -> Iterator[Breach]:
             "is a newer image by then, all nodes of the group are replaced.",
             ask(
                 "action",
-                f"{command}; or the id of an AMI; or a version of your own parameter, {what}:<version>",
+                "; or ".join(
+                    [*ways, "the id of an AMI", f"a version of your own parameter, {what}:<version>"]
+                ),
             ),
         )
     if dates and cluster.kubernetes:
@@ -176,7 +179,7 @@ def unlocked(cluster: Cluster) -> Iterator[Breach]:
             ("orchestrator", "node_image_release"),
             f"only the date of EKS's image is known ({named}), and EKS requires the full release: "
             f"{', '.join(dates)} boot{'s' if len(dates) == 1 else ''} the newest image.",
-            ask("action", f"{command}, or the full release"),
+            ask("action", ", or ".join([*ways, "the full release"])),
         )
 
 
