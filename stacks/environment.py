@@ -58,7 +58,6 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     """
     environment = with_locked_images(environment)
     cluster = resolve(environment)
-    unlocked = unlocked_images(cluster) if waits_for_first_deploy(environment) else {}
     env = cdk.Environment(account=environment.account, region=environment.region)
     stacks: dict[StackPart, Stack] = {}
     prepare(scope, environment.governance)
@@ -135,12 +134,8 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         stacks["alarms"] = AlarmStack(
             scope, cluster, env=env, storage=storage, observability=observability, key_arn=key_arn
         )
-    if unlocked:
-        Annotations.of(stacks["cluster"]).add_info_v2(
-            "ultracluster:unlocked-images",
-            f"{', '.join(unlocked)} boot the newest image of the day: `ultracluster deploy` locks first, "
-            f"`ultracluster release lock --for {environment.asked_as}` does it alone.",
-        )
+    if waits_for_first_deploy(environment):
+        _note_unlocked(stacks["cluster"], cluster)
     _order(cluster, stacks)
     for stack in stacks.values():
         Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
@@ -149,6 +144,16 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         govern(stack, environment.governance)
         encrypt_logs(stack, environment)
     return [stacks[part] for part in STACK_PARTS if part in stacks]
+
+
+def _note_unlocked(stack: Stack, cluster: Cluster) -> None:
+    """A note, not a warning: the first deploy of `ultracluster deploy` locks the images itself."""
+    if unlocked := unlocked_images(cluster):
+        Annotations.of(stack).add_info_v2(
+            "ultracluster:unlocked-images",
+            f"{', '.join(unlocked)} boot the newest image of the day: `ultracluster deploy` locks first, "
+            f"`ultracluster release lock --for {cluster.environment.asked_as}` does it alone.",
+        )
 
 
 def _order(cluster: Cluster, stacks: dict[StackPart, Stack]) -> None:

@@ -190,9 +190,8 @@ def _has_second_volume(environment: Environment, group: NodeGroup) -> bool:
         return False
     if environment.orchestrator.kind == "hyperpod-slurm" or group.restricted or group.volume_gib:
         return True
-    return not all(
-        instance_type(name).local_nvme_disks for name in (group.instance_type, *group.instance_types)
-    )
+    types = [instance_type(name) for name in (group.instance_type, *group.instance_types)]
+    return not all(kind and kind.local_nvme_disks for kind in types)
 
 
 def test_a_second_volume_is_billed_where_the_local_disks_are_not_mounted_in_its_place() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def row(environment: Environment, what: str) -> dict[str, Any]:
     return {"image": AMI, "release": f"{environment.kubernetes.kubernetes_version}.4-20261012"}
 
 
-def images(template: dict[str, Any]) -> Iterator[Any]:
+def images(template: Mapping[str, Any]) -> Iterator[Any]:
     """The image of each group, as its resource names it."""
     for one in template["Resources"].values():
         values = one.get("Properties", {})

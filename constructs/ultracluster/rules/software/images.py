@@ -152,7 +152,9 @@ def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
 def unlocked(cluster: Cluster) -> Iterator[Breach]:
     environment = cluster.environment
     try:
-        found = {} if waits_for_first_deploy(environment) else unlocked_images(cluster)
+        if waits_for_first_deploy(environment):
+            return
+        found = unlocked_images(cluster)
     except InvalidLockError:
         return  # reported by SOF010
     command = f"`ultracluster release lock --for {environment.asked_as}`, which asks SSM"
