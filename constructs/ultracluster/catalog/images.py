@@ -187,10 +187,11 @@ def newest(
 
 
 @cache
-def volume_group(family: Family) -> str | None:
+def volume_group(family: str) -> str | None:
     """The LVM volume group that the newest image of a family makes of all local disks, and mounts where the
     data volume would be; None where it makes none, or where that is not known."""
-    fact = [one for one in images() if one.family == family and not one.own][-1].fact("second_volume")
+    found = [one for one in images() if one.family == family and not one.own]
+    fact = found[-1].fact("second_volume") if found else None
     return fact.value if fact and isinstance(fact.value, str) else None
 
 

@@ -91,12 +91,10 @@ class Group:
     def image_has_disks(self) -> bool:
         """Whether the image makes the data volume of the local disks of every type of the group; what the
         image of a restricted group does is not published."""
-        family = self.traits.kind
         return (
             self.in_service
-            and family == "hyperpod-eks"
             and self.restricted is None
-            and volume_group(family) is not None
+            and volume_group(self.traits.software_family) is not None
             and all(kind is not None and kind.local_nvme_disks for kind in self.types)
         )
 
