@@ -36,6 +36,7 @@ def add_cluster(
         "Cluster",
         resolved=cluster,
         subnet=network.subnet(stack),
+        further_subnets=network.further_subnets(stack),
         vpc_id=network.vpc_id,
         security_groups=network.security_groups(stack),
         key=key_for(stack, cluster.environment, "secrets", key),

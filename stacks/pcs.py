@@ -32,6 +32,7 @@ def add_cluster(
         "Cluster",
         resolved=cluster,
         subnet=network.subnet(stack),
+        further_subnets=network.further_subnets(stack),
         security_groups=network.security_groups(stack),
         key=key_for(stack, cluster.environment, "volumes", key),
         scripts_bucket=storage.buckets.scripts_bucket(

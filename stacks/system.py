@@ -49,6 +49,7 @@ class SystemStack(PartStack):
             configurations=script_configurations(cluster),
             plane=imported_control_plane(self, cluster),
             subnet=network.subnet(self),
+            further_subnets=network.further_subnets(self),
             security_groups=network.security_groups(self),
             key=key_for(self, cluster.environment, "volumes", kms.Key.from_key_arn(self, "Key", key_arn)),
             metrics=observability.metrics if observability else None,

@@ -12,7 +12,15 @@ from ultracluster.catalog.instances import (
     ultraservers,
 )
 from ultracluster.catalog.prices import Figure, figure, offered_zone_ids
-from ultracluster.catalog.regions import Region, is_local_zone, nearest_regions, region, regions, zone_region
+from ultracluster.catalog.regions import (
+    Region,
+    border_group,
+    is_local_zone,
+    nearest_regions,
+    region,
+    regions,
+    zone_region,
+)
 
 __all__ = [
     "Accelerator",
@@ -21,6 +29,7 @@ __all__ = [
     "NetworkCards",
     "Region",
     "UltraServer",
+    "border_group",
     "figure",
     "instance_type",
     "instance_types",

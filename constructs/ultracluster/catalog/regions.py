@@ -16,6 +16,7 @@ from ultracluster.catalog._nearest import nearest
 
 # What follows the Region's prefix or name: use1-az1, use1-atl2-az1, use1-wl1-bos-wlz1 ...
 _ZONE_ID_REST = re.compile(r"(-[a-z0-9]+)*-(az|wlz)\d+")
+_LOCAL_ZONE_ID = re.compile(r"-(?P<city>[a-z]+)(?P<number>\d+)-az\d+")
 # ... and us-east-1a, us-east-1-dfw-2a, us-east-1-wl1-bos-wlz-1.
 _ZONE_NAME_REST = re.compile(r"[a-z]|-[a-z]+-\d+[a-z]|-wl\d+-[a-z]+-wlz-\d+")
 
@@ -78,6 +79,17 @@ def nearest_regions(name: str, *, count: int = 3) -> list[str]:
 def is_local_zone(zone_id: str) -> bool:
     """Whether it is the id of a Local or Wavelength Zone: use1-dfw2-az1, not use1-az1."""
     return re.fullmatch(r"[a-z0-9]+-az\d+", zone_id) is None
+
+
+def border_group(zone_id: str) -> str | None:
+    """The network border group of a Local Zone's public addresses: us-east-1-dfw-2 of use1-dfw2-az1.
+
+    None for a zone of the Region itself, a Wavelength Zone, and a zone of no known Region.
+    Source: EC2 API reference, CreateNatGateway and AllocateAddress; names of zone groups, 2026-11-27.
+    """
+    found = zone_region(zone_id)
+    local = _LOCAL_ZONE_ID.fullmatch(zone_id, len(found.zone_prefix)) if found and found.zone_prefix else None
+    return f"{found.name}-{local['city']}-{local['number']}" if found and local else None
 
 
 def zone_region(zone_id: str) -> Region | None:

@@ -290,6 +290,7 @@ class TrainingCluster(Construct):
                 cluster = ParallelClusterCluster(
                     self,
                     "Cluster",
+                    further_subnets=self.network.further_subnets(self),
                     accounting=accounting,
                     scripts_bucket=scripts,
                     node_tags=tags,
@@ -307,7 +308,13 @@ class TrainingCluster(Construct):
                 from ultracluster.clusters.pcs.cluster import PcsCluster
 
                 return PcsCluster(
-                    self, "Cluster", scripts_bucket=scripts, node_tags=tags, metrics=metrics, **what
+                    self,
+                    "Cluster",
+                    further_subnets=self.network.further_subnets(self),
+                    scripts_bucket=scripts,
+                    node_tags=tags,
+                    metrics=metrics,
+                    **what,
                 )
             case Eks():
                 from ultracluster.clusters.eks.cluster import EksCluster
@@ -316,6 +323,7 @@ class TrainingCluster(Construct):
                 return EksCluster(
                     self,
                     "Cluster",
+                    further_subnets=self.network.further_subnets(self),
                     control_plane_subnets=subnets,
                     secrets_key=secrets,
                     node_tags=tags,

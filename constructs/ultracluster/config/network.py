@@ -36,7 +36,7 @@ class ExistingSubnet(Model):
 
 
 class FurtherZone(Model):
-    """The nodes' subnet in another Availability Zone: for HyperPod's groups that name the zone."""
+    """The nodes' subnet in another Availability Zone: for groups that name the zone as their `zone_id`."""
 
     cidr: Cidr
     """IPv4 network of that subnet, within the VPC's. Cannot change later: HyperPod never changes the
@@ -103,8 +103,9 @@ class Network(Model):
     subnet: ExistingSubnet | None = None
     """Use this subnet for the nodes instead of making one; needs `vpc`."""
     further_zones: dict[ZoneId, FurtherZone] = {}
-    """HyperPod: other Availability Zones, by id, in which groups may be (their `zone_id`): for Spot and for
-    serving models. EFA does not leave a zone."""
+    """Other Availability Zones, by id, in which groups may be (their `zone_id`). HyperPod: for Spot and for
+    serving models. Where `zone_id` is a Local Zone: for head, login and system nodes, and the first zone here
+    that is no Local Zone has the NAT gateway. EFA does not leave a zone."""
     security_group: ExistingSecurityGroup | None = None
     """Use this security group for the nodes instead of making one; needs `vpc`."""
     extra_endpoints: Many[Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]] = ()

@@ -12,9 +12,11 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct, DependencyGroup
 
+from ultracluster.catalog import border_group
 from ultracluster.config.network import Network
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint, made_endpoints_of
+from ultracluster.model.parent_zone import parent_zone
 from ultracluster.model.perimeter import Perimeter, perimeter_of_network
 from ultracluster.network.admission import NOWHERE
 from ultracluster.network.closed_egress import ClosedEgress
@@ -47,6 +49,7 @@ class ClusterEgress(Construct):
         subnet: ec2.ISubnet,
         route_table_id: str | None = None,
         further_route_table_ids: Mapping[str, str] | None = None,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         endpoints: Sequence[Endpoint] | None = None,
         perimeter: Perimeter | None = None,
         default_security_group_id: str | None = None,
@@ -64,6 +67,8 @@ class ClusterEgress(Construct):
             route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
             further_route_table_ids: those of nodes' subnets in other zones, by zone id. They take the same
                 ways out.
+            further_subnets: those of nodes in other zones, by zone id: of a Local Zone, interface endpoints are
+                in one of them, because Local Zones have none.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             perimeter: what may be reached through them; by default `config.perimeter`.
             default_security_group_id: that of a VPC that is made here; its rules are taken away.
@@ -92,7 +97,8 @@ class ClusterEgress(Construct):
             if ipv6 and route_table_id and config.vpc is None:
                 self._out_of_ipv6(route_table_id)
         made = made_endpoints_of(config) if endpoints is None else endpoints
-        self._endpoints(subnet.subnet_id, list(tables.values()), made)
+        zone = parent_zone(config) or config.zone_id
+        self._endpoints((further_subnets or {}).get(zone, subnet).subnet_id, list(tables.values()), made)
         self._gateways = [one.service for one in made if one.kind == "gateway"]
         if default_security_group_id:
             EmptyDefaultGroup(self, "DefaultGroup", group_id=default_security_group_id, key=flow_log_key)
@@ -136,14 +142,16 @@ class ClusterEgress(Construct):
                 vpc_id=self._vpc_id,
                 internet_gateway_id=gateway.attr_internet_gateway_id,
             )
-            subnet = zone_subnet(self, "PublicSubnet", self._vpc_id, public, self._network.zone_id)
+            zone = parent_zone(self._network) or self._network.zone_id
+            subnet = zone_subnet(self, "PublicSubnet", self._vpc_id, public, zone)
             table = associated_routes(self, "PublicRoutes", self._vpc_id, subnet)
             out = ec2.CfnRoute(
                 self, "PublicRoute", route_table_id=table.attr_route_table_id,
                 destination_cidr_block="0.0.0.0/0", gateway_id=gateway.attr_internet_gateway_id,
             )  # fmt: skip
             out.add_resource_dependency(attachment)
-            address = ec2.CfnEIP(self, "NatAddress", domain="vpc")
+            # EC2 associates only an address of the border group that the gateway's zone has
+            address = ec2.CfnEIP(self, "NatAddress", domain="vpc", network_border_group=border_group(zone))
             nat = ec2.CfnNatGateway(
                 self, "Nat", subnet_id=subnet.attr_subnet_id, allocation_id=address.attr_allocation_id
             )

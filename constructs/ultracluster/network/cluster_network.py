@@ -142,6 +142,7 @@ class ClusterNetwork(Construct):
                 subnet=self.subnet,
                 route_table_id=self.route_table_id,
                 further_route_table_ids=self.further_route_table_ids,
+                further_subnets=self.further_subnets,
                 endpoints=endpoints,
                 default_security_group_id=self.default_security_group_id,
                 flow_log_key=flow_log_key,

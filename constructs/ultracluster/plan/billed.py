@@ -24,6 +24,7 @@ from ultracluster.model.devices import spaces_of
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.inference import inference_of
 from ultracluster.model.node_price import price_key
+from ultracluster.model.parent_zone import crosses_zones, parent_zone
 from ultracluster.model.root_volume import (
     INCLUDED_IOPS,
     INCLUDED_MBPS,
@@ -326,6 +327,9 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
 
     if _makes_nat(cluster):
         yield use("data through the NAT gateway", "nat.gb")
+    if crosses_zones(cluster.environment.network):
+        zone = parent_zone(cluster.environment.network)
+        yield use(f"data between {cluster.environment.network.zone_id} and {zone}, in each direction")
     if any(one.kind == "interface" for one in made_endpoints(cluster)):
         yield use("data through interface endpoints", "endpoint.gb")
     if not storage.scripts_bucket or cluster.environment.all_data_repositories:

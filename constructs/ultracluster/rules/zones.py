@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from ipaddress import IPv4Network
 
 from ultracluster.catalog import Region, zone_region
 from ultracluster.config.findings import YamlPath
+from ultracluster.config.network import Network
 from ultracluster.config.remedy import Remedy, ask, write
+from ultracluster.model import Cluster
+from ultracluster.model.addresses import LARGEST_PREFIX, SMALLEST_PREFIX, subnets, usable_addresses
 from ultracluster.rules.engine import Breach
+
+FILLED = 0.8
+"""Share of a subnet that the advised one is filled to at the most."""
 
 
 def not_a_zone_of(home: Region, zone_id: str, path: YamlPath, avoid: Container[str] = ()) -> Breach | None:
@@ -67,3 +74,29 @@ def advised_zone(home: Region, avoid: Container[str] = ()) -> Remedy:
     """Another zone of the Region in the place of the finding."""
     zones = usual_zones(home, avoid)
     return write(*zones) if zones else ask("fact", f"{home.zone_prefix or '<prefix>'}-az1, -az2 ...")
+
+
+def whole_network(network: Network) -> IPv4Network:
+    """The VPC of an environment."""
+    return IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
+
+
+def free_range(cluster: Cluster, addresses: int, *, without: str = "") -> IPv4Network | None:
+    """The largest part of the VPC, up to a quarter, that nothing else of the environment takes.
+
+    Args:
+        addresses: that must fit.
+        without: a zone whose subnet moves.
+    """
+    network, cut = cluster.environment.network, subnets(cluster)
+    whole = whole_network(network)
+    if whole.prefixlen < LARGEST_PREFIX:
+        return None  # no VPC is so large: nobody has said which one it is
+    further = [IPv4Network(one.cidr) for zone, one in network.further_zones.items() if zone != without]
+    for prefix in range(max(LARGEST_PREFIX, whole.prefixlen + 2), SMALLEST_PREFIX + 1):
+        if addresses > FILLED * usable_addresses(prefix):
+            return None
+        for part in whole.subnets(new_prefix=prefix):
+            if not any(part.overlaps(one) for one in (cut.nodes, *cut.small, *further)):
+                return part
+    return None

@@ -43,11 +43,10 @@ def _zones(situation: Situation) -> Iterator[Row]:
 
 
 def _offerings(situation: Situation) -> Iterator[Row]:
-    wanted = {
-        (group.zone_id, name)
-        for group in situation.cluster.groups.values()
-        for name in (group.settings.instance_type, *group.settings.instance_types)
-    }
+    wanted: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for group in situation.cluster.groups.values():
+        for name in dict.fromkeys((group.settings.instance_type, *group.settings.instance_types)):
+            wanted[group.zone_id, name].append(group.name)
     types = sorted({name for _, name in wanted})
     pages = (
         situation.client("ec2")
@@ -62,12 +61,13 @@ def _offerings(situation: Situation) -> Iterator[Row]:
     home = situation.environment.network.zone_id
     for zone, name in sorted(wanted, key=lambda one: (one[0] != home, one)):
         if zone in offered[name]:
-            yield Row(f"{name} in {zone}", "green", "EC2 offers it")
+            yield Row(f"{name} in {zone}", "green", f"EC2 offers it ({', '.join(wanted[zone, name])})")
             continue
         elsewhere = ", ".join(sorted(offered[name]))
         yield Row(
             f"{name} in {zone}",
             "red" if name in own else "yellow",
-            "EC2 does not offer it" + ("" if name in own else "; HyperPod may still have it by a plan"),
+            f"EC2 does not offer it to {', '.join(wanted[zone, name])}"
+            + ("" if name in own else "; HyperPod may still have it by a plan"),
             f"zones of the Region that have it: {elsewhere or 'none'}",
         )

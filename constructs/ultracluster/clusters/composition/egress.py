@@ -24,6 +24,7 @@ def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key
         subnet=network.subnet(scope),
         route_table_id=network.route_table_id,
         further_route_table_ids=network.further_route_table_ids,
+        further_subnets=network.further_subnets(scope),
         endpoints=made_endpoints(cluster),
         perimeter=perimeter_of(cluster),
         default_security_group_id=network.default_security_group_id,

@@ -56,6 +56,7 @@ class EksCluster(ClusterConstruct):
         *,
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         control_plane_subnets: Sequence[ec2.ISubnet],
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         key: kms.IKey | None = None,
@@ -80,6 +81,8 @@ class EksCluster(ClusterConstruct):
         Args:
             vpc: the VPC.
             subnet: the one subnet of the nodes: EFA does not leave it.
+            further_subnets: in other zones of the same VPC, by zone id: of system groups that name a `zone_id`,
+                where the other nodes are in a Local Zone.
             control_plane_subnets: private subnets in two zones or more, each with 16 free addresses, and a
                 way to AWS and to chart repositories.
             security_groups: of nodes and control plane; each must allow all traffic from and to itself
@@ -123,6 +126,7 @@ class EksCluster(ClusterConstruct):
                 instance_types=instance_types,
                 tags=node_tags,
                 metrics=metrics,
+                further_zones=tuple(further_subnets or ()),
             ),
         )
         self.cluster = made.cluster
@@ -150,6 +154,7 @@ class EksCluster(ClusterConstruct):
                 configurations=made.configurations,
                 plane=plane,
                 subnet=subnet,
+                further_subnets=further_subnets,
                 security_groups=self.security_groups,
                 key=self.key,
                 metrics=metrics,

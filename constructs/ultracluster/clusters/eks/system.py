@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -51,6 +51,7 @@ def add_system(
     configurations: ScriptConfigurations,
     plane: IEksControlPlane,
     subnet: ec2.ISubnet,
+    further_subnets: Mapping[str, ec2.ISubnet] | None = None,
     security_groups: Sequence[ec2.ISecurityGroup],
     key: kms.IKey,
     metrics: MetricsDestination | None = None,
@@ -64,6 +65,7 @@ def add_system(
         configurations: what its nodes read as `cluster.json`.
         plane: the control plane.
         subnet: of the nodes.
+        further_subnets: those of groups in other zones, by zone id.
         security_groups: of the nodes.
         key: encrypts volumes.
         metrics: where metrics are written to; None where none are collected.
@@ -72,7 +74,13 @@ def add_system(
     settings = cluster.kubernetes
     assert settings
     groups = _groups(
-        scope, cluster, settings, plane=plane, subnet=subnet, security_groups=security_groups, key=key
+        scope,
+        cluster,
+        settings,
+        plane=plane,
+        subnets={cluster.environment.network.zone_id: subnet, **(further_subnets or {})},
+        security_groups=security_groups,
+        key=key,
     )
     system: list[IConstruct] = [group.resource for group in groups]
     EksAddons(
@@ -124,7 +132,7 @@ def _groups(
     settings: Eks | HyperPodEks,
     *,
     plane: IEksControlPlane,
-    subnet: ec2.ISubnet,
+    subnets: Mapping[str, ec2.ISubnet],
     security_groups: Sequence[ec2.ISecurityGroup],
     key: kms.IKey,
 ) -> list[EksNodeGroup]:
@@ -146,7 +154,7 @@ def _groups(
             name=name,
             cluster=plane,
             role=role,
-            subnet=subnet,
+            subnet=subnets[cluster.groups[name].zone_id],
             security_groups=security_groups,
             key=key,
             after=[role],

@@ -214,6 +214,7 @@ class HyperPodEksCluster(ClusterConstruct):
                     configurations=made.configurations,
                     plane=control_plane,
                     subnet=subnet,
+                    further_subnets=further_subnets,
                     security_groups=self.security_groups,
                     key=self.key,
                     metrics=metrics,

@@ -86,6 +86,7 @@ class ParallelClusterCluster(ClusterConstruct):
         construct_id: str,
         *,
         subnet: ec2.ISubnet,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
         vpc_id: str | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
@@ -111,7 +112,9 @@ class ParallelClusterCluster(ClusterConstruct):
         """Make the cluster.
 
         Args:
-            subnet: the one subnet of all nodes.
+            subnet: of all nodes but those of `further_subnets`.
+            further_subnets: in other zones of the same VPC, by zone id: of head and login groups that name a
+                `zone_id`, where the other nodes are in a Local Zone.
             vpc: of the subnet; needed where no `security_groups` are given.
             vpc_id: its id, where no `vpc` is given; needed where `login_pools` are reached by SSH.
             security_groups: of all nodes; each must allow all traffic from and to itself
@@ -160,6 +163,7 @@ class ParallelClusterCluster(ClusterConstruct):
                 access=access,
                 tags=node_tags,
                 metrics=metrics,
+                further_zones=tuple(further_subnets or ()),
             ),
             longest_name=LONGEST_NAME,
         )
@@ -208,6 +212,9 @@ class ParallelClusterCluster(ClusterConstruct):
         pools = self._ssh_groups(vpc.vpc_id if vpc else vpc_id)
         self.values = DeployedValues(
             subnet_id=subnet.subnet_id,
+            further_subnet_ids=",".join(
+                f"{zone}={one.subnet_id}" for zone, one in (further_subnets or {}).items()
+            ),
             security_group_id=first,
             further_security_groups=",".join(further),
             node_policy_arn=self.policies["compute"].managed_policy_arn,

@@ -94,7 +94,10 @@ def _head(cluster: Cluster, settings: ParallelCluster, head: Group, values: Depl
     group = head.settings
     node: Mapped = {
         "InstanceType": group.instance_type,
-        "Networking": {"SubnetId": values.subnet_id, "SecurityGroups": values.security_group_ids},
+        "Networking": {
+            "SubnetId": values.subnet_of(head, cluster.environment.network.zone_id),
+            "SecurityGroups": values.security_group_ids,
+        },
         "Ssh": {"AllowedIps": NO_SSH},
         "LocalStorage": {"RootVolume": root_volume([head], group.root_volume_gib)},
         "SharedStorageType": settings.head_storage.capitalize(),
@@ -126,7 +129,10 @@ def _login_pools(cluster: Cluster, settings: ParallelCluster, values: DeployedVa
             "Name": name,
             "InstanceType": group.instance_type,
             "Count": group.count,
-            "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": values.security_group_ids},
+            "Networking": {
+                "SubnetIds": [values.subnet_of(login, cluster.environment.network.zone_id)],
+                "SecurityGroups": values.security_group_ids,
+            },
             "Ssh": {"AllowedIps": NO_SSH},
             "Iam": node_iam(values, values.login_policy_arn),
         }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ultracluster.config import Environment
 from ultracluster.config.environment import StackPart
 from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.model import Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,7 @@ class DeployedValues:
     """
 
     subnet_id: str
-    """The one subnet of all nodes."""
+    """The subnet of all nodes that are in the network's own zone."""
     security_group_id: str
     """The group of all nodes; it admits itself, both ways."""
     node_policy_arn: str
@@ -28,6 +29,8 @@ class DeployedValues:
     """Bucket of the lifecycle scripts."""
     scripts_prefix: str
     """Folder there of what head and login nodes run: `<cluster>/<content hash>`."""
+    further_subnet_ids: str = ""
+    """`<zone id>=subnet-...` of each further zone, separated by commas."""
     further_security_groups: str = ""
     """Further groups of all nodes, separated by commas."""
     queue_scripts: str = ""
@@ -71,6 +74,18 @@ class DeployedValues:
             return [*self.security_group_ids, f"{self.ssh_groups[:-1]}.{pool}>"]
         groups = dict(entry.split("=", 1) for entry in self.ssh_groups.split(",") if entry)
         return [*self.security_group_ids, groups[pool]]
+
+    def subnet_of(self, group: Group, home: str) -> str:
+        """The subnet of a group's zone; `home` is the zone of the network.
+
+        Raises:
+            KeyError: subnets of further zones are known, and that of this one is not.
+        """
+        if group.zone_id == home:
+            return self.subnet_id
+        if self.further_subnet_ids.startswith("<"):  # a placeholder for all of them
+            return f"{self.further_subnet_ids[:-1]}.{group.zone_id}>"
+        return dict(one.split("=", 1) for one in self.further_subnet_ids.split(",") if one)[group.zone_id]
 
     @property
     def scripts_uri(self) -> str:
@@ -157,6 +172,8 @@ def value_sources(environment: Environment) -> ValueSources:
         known["subnet_id"] = network.subnet.id
     else:
         of("network", [("subnet_id", "NodeSubnetId")])
+    if network.further_zones:
+        of("cluster", [("further_subnet_ids", "FurtherSubnetIds")])
     if network.security_group:
         known["security_group_id"] = network.security_group.id
     else:

@@ -90,6 +90,7 @@ class PcsCluster(ClusterConstruct):
         construct_id: str,
         *,
         subnet: ec2.ISubnet,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         role: GivenRoles = None,
@@ -114,6 +115,8 @@ class PcsCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet of controller and nodes; PCS takes one.
+            further_subnets: in other zones of the same VPC, by zone id: of login groups that name a `zone_id`,
+                where the other nodes are in a Local Zone.
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of controller and nodes; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
@@ -152,6 +155,7 @@ class PcsCluster(ClusterConstruct):
             resolved=resolved,
             settings=settings_for(self, Pcs, config, settings, resolved),
             parts=Parts(
+                further_zones=tuple(further_subnets or ()),
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
@@ -169,7 +173,7 @@ class PcsCluster(ClusterConstruct):
         self.cluster = made.cluster
         self._config = cast("Pcs", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
-        self._subnet, self._tags = subnet, node_tags
+        self._subnet, self._tags, self._further_subnets = subnet, node_tags, dict(further_subnets or {})
         self.security_groups = nodes_groups(
             self, security_groups, vpc, subnet, ipv6=self._config.network_type == "ipv6"
         )
@@ -276,7 +280,8 @@ class PcsCluster(ClusterConstruct):
             scope=self,
             cluster_id=self.cluster_id,
             config=self._config,
-            subnet=self._subnet,
+            subnet_ids=self._subnet_ids(),
+            home=self.cluster.environment.network.zone_id,
             security_groups=self.security_groups,
             key=self.key,
             instance_profiles={name: one.instance_profile for name, one in self._rights.items()},
@@ -293,6 +298,11 @@ class PcsCluster(ClusterConstruct):
             )
         self.placement_groups = groups.placement_groups
         self.queues = queues(self, slurm.partitions, node_groups, self.groups)
+
+    def _subnet_ids(self) -> dict[str, str]:
+        """Of the nodes' subnets, by zone id."""
+        further = {zone: one.subnet_id for zone, one in self._further_subnets.items()}
+        return {self.cluster.environment.network.zone_id: self._subnet.subnet_id, **further}
 
     def _upload(self, made: Given, told_at_deploy: Sequence[str]) -> ScriptBundle | None:
         """The scripts in S3, for each group as the one file that PCS hands to its nodes."""

@@ -49,7 +49,10 @@ class ComputeGroups:
     scope: Construct
     cluster_id: str
     config: Pcs
-    subnet: ec2.ISubnet
+    subnet_ids: Mapping[str, str]
+    """Of the nodes' subnets, by zone id."""
+    home: str
+    """Zone of the groups that name none."""
     security_groups: Sequence[ec2.ISecurityGroup]
     key: kms.IKey
     instance_profiles: Mapping[Role, iam.IInstanceProfile]
@@ -110,7 +113,7 @@ class ComputeGroups:
             scaling_configuration=_GROUP.ScalingConfigurationProperty(
                 min_instance_count=group.count, max_instance_count=group.max_nodes
             ),
-            subnet_ids=[self.subnet.subnet_id],
+            subnet_ids=[self.subnet_ids[group.zone_id or self.home]],
             purchase_option=decide(capacity, orchestrator="pcs", placement=kind, instance_type=known).purchase
             or None,
             spot_options=_GROUP.SpotOptionsProperty(allocation_strategy=capacity.allocation)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
 from ultracluster.catalog import Region
 from ultracluster.config import Environment
 from ultracluster.config.findings import YamlPath
-from ultracluster.config.remedy import ask
+from ultracluster.config.remedy import anywhere, ask
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
 
@@ -16,6 +17,7 @@ MAY_BE_ELSEWHERE: frozenset[YamlPath] = frozenset(
     {("observability", "workspace", "arn"), ("observability", "workspace", "role_arn")}
 )
 """What is reached over the network, in any Region and account: rules OBS002 and OBS003 speak of it."""
+_ARN = re.compile(r"arn:[a-z-]+:[a-z0-9-]+:[a-z0-9-]*:([0-9]{12}|aws)?:\S+$")
 _ARNS = "IAM User Guide: Amazon Resource Names (ARNs)"
 
 
@@ -39,13 +41,20 @@ def arn_region(environment: Environment, home: Region) -> Iterator[Breach]:
             )
 
 
-@ENV.rule(13, "warning", "Each ARN belongs to the environment's account", source=_ARNS)
+@ENV.rule(
+    13,
+    "error",
+    "Each ARN belongs to the environment's account",
+    source=f"{_ARNS}; EKS API reference, CreateAccessEntry",
+    date="2026-11-27",
+    until_acknowledged=True,
+)
 def arn_account(environment: Environment) -> Iterator[Breach]:
     if not environment.account:
         return
     for path, arn in arns(environment):
         owner = arn.split(":")[4]
-        if owner and owner != environment.account and path not in MAY_BE_ELSEWHERE:
+        if owner not in ("", "aws", environment.account) and path not in MAY_BE_ELSEWHERE:
             yield Breach(
                 path,
                 f"the ARN is of account {owner}, and the environment is deployed to "
@@ -53,6 +62,34 @@ def arn_account(environment: Environment) -> Iterator[Breach]:
                 "the policy of the key or secret, or by AWS Resource Access Manager.",
                 ask("fact", f"an ARN of {environment.account}, or acknowledge with where it is shared"),
             )
+
+
+@ENV.rule(
+    34,
+    "warning",
+    "A file with ARNs of an account should name that account",
+    source=f"{_ARNS}; EKS API reference, CreateAccessEntry",
+    date="2026-11-27",
+)
+def account_of_arns(environment: Environment) -> Iterator[Breach]:
+    if environment.account:
+        return
+    owners = {
+        arn.split(":")[4]: path
+        for path, arn in reversed(list(arns(environment)))
+        if path not in MAY_BE_ELSEWHERE
+    }
+    for owner in ("", "aws"):
+        owners.pop(owner, None)
+    if not owners:
+        return
+    names, (first, *_) = ", ".join(sorted(owners)), owners.values()
+    yield Breach(
+        first,
+        f"the file has ARNs of account {names} and no `account`: with credentials of another account AWS refuses "
+        "what the ARN names, in the middle of the deploy.",
+        anywhere({("account",): next(iter(owners))}) if len(owners) == 1 else ask("decision", "`account`"),
+    )
 
 
 def arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
@@ -67,5 +104,5 @@ def _arns(value: Any, path: YamlPath) -> Iterator[tuple[YamlPath, str]]:
     elif isinstance(value, list | tuple):
         for index, part in enumerate(cast("tuple[Any, ...]", value)):
             yield from _arns(part, (*path, index))
-    elif isinstance(value, str) and str(path[-1]).endswith("arn") and value.startswith("arn:"):
+    elif isinstance(value, str) and _ARN.match(value):
         yield path, value

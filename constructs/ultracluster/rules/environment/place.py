@@ -95,15 +95,10 @@ def local_zone(network: Network, home: Region, cluster: Cluster | None) -> Itera
     zone_id = network.zone_id
     if not_a_zone_of(home, zone_id, _ZONE_ID) or not in_local_zone(home, zone_id):
         return
-    nat = (
-        " Some have no NAT gateway and each has its own network border group for Elastic IPs."
-        if network.egress == "nat" and not network.vpc
-        else ""
-    )
     yield Breach(
         _ZONE_ID,
         f"`{zone_id}` is a Local or Wavelength Zone of {home.name}. The account must opt in to it "
-        f"before a subnet can be made there, and it offers fewer services.{nat}",
+        f"before a subnet can be made there. What it lacks, rules ENV032 and ENV033 say.",
         advised_zone(home, cluster.second_zones if cluster else ()).noting("or opt in to it first"),
     )
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ultracluster.catalog import is_local_zone
 from ultracluster.config.capacity import STAND_IN, Reservation
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
 from ultracluster.model import Group, Traits
+from ultracluster.model.parent_zone import ENTRANCES
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import GRP
 
@@ -50,8 +52,9 @@ SETTINGS: Mapping[str, _Setting] = {
         note="set `count` to the nodes that you need",
     ),
     "zone_id": _Setting(
-        has=_hyperpod,
-        why="only HyperPod puts a group into another zone, and all other nodes share one subnet",
+        has=lambda group: group.in_service or (group.role in ENTRANCES and not group.by_karpenter),
+        why="only HyperPod puts accelerators into another zone; elsewhere only head, login and system nodes are "
+        "in one",
         note="make another environment, in that zone",
     ),
     "volume_gib": _Setting(
@@ -176,18 +179,18 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     40,
     "error",
-    "Only HyperPod's groups are in further zones",
+    "Only HyperPod's groups, and head, login and system nodes of a Local Zone, are in further zones",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others "
     "each "
     "launches into one subnet here",
     date="2026-11-23",
 )
 def further_zones_of_others(network: Network, traits: Traits) -> Iterator[Breach]:
-    if network.further_zones and not traits.hyperpod:
+    if network.further_zones and not traits.hyperpod and not is_local_zone(network.zone_id):
         yield Breach(
             ("further_zones",),
-            "no group can name these zones: only HyperPod puts a group into another zone, and all nodes of "
-            f"{traits.kind} share one subnet.",
+            "no group needs these zones: only HyperPod puts accelerators into another zone, and "
+            f"{network.zone_id} is no Local Zone: all nodes of {traits.kind} share one subnet.",
             drop().noting("make another environment, in that zone"),
         )
 

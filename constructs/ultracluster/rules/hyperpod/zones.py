@@ -9,31 +9,37 @@ from ultracluster.catalog import Region, offered_zone_ids
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import Remedy, anywhere, ask, beside, drop, rename, write
-from ultracluster.model import Cluster, Group
+from ultracluster.model import TRAITS, Cluster, Group
 from ultracluster.model.addresses import (
     LARGEST_PREFIX,
     SMALLEST_PREFIX,
     further_budgets,
     subnets,
-    usable_addresses,
 )
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import HYP
-from ultracluster.rules.zones import not_a_zone_of, usual_zones
+from ultracluster.rules.zones import free_range, not_a_zone_of, usual_zones, whole_network
 
 ZONES = (
     "SageMaker Developer Guide, Setting up SageMaker HyperPod clusters across multiple AZs "
     "(sagemaker-hyperpod-prerequisites)"
 )
 DATE = "2026-11-23"
-_FILLED = 0.8
-"""Share of a subnet that the advised one is filled to at the most."""
+EVERY = frozenset(TRAITS)
+"""Other orchestrators have further zones for the head, login and system nodes of a Local Zone."""
 
 
-@HYP.rule(70, "error", "A group's zone is one of the network's further zones", source=ZONES, date=DATE)
+@HYP.rule(
+    70,
+    "error",
+    "A group's zone is one of the network's further zones",
+    source=ZONES,
+    date=DATE,
+    kinds=EVERY,
+)
 def zone_has_subnet(cluster: Cluster) -> Iterator[Breach]:
     network = cluster.environment.network
-    for name, group in cluster.in_service.items():
+    for name, group in cluster.groups.items():
         zone, path = group.settings.zone_id, ("node_groups", name, "zone_id")
         if zone is None or zone in network.further_zones:
             continue
@@ -42,16 +48,17 @@ def zone_has_subnet(cluster: Cluster) -> Iterator[Breach]:
                 path, f"{zone} is the network's own zone, in which every group is by default.", drop()
             )
             continue
-        free = _free(cluster, 1)
+        free = free_range(cluster, 1)
         make: dict[YamlPath, object] = {("network", "further_zones", zone): {"cidr": str(free)}}
         yield Breach(
             path,
-            f"there is no subnet in {zone}: HyperPod asks for one in OverrideVpcConfig.",
+            f"there is no subnet in {zone}: "
+            + ("HyperPod asks for one in OverrideVpcConfig." if group.in_service else "its nodes need one."),
             (anywhere(make) | drop()) if free and cluster.home and _fits(cluster.home, zone) else drop(),
         )
 
 
-@HYP.rule(71, "error", "Further zones are other zones of the Region", source=ZONES, date=DATE)
+@HYP.rule(71, "error", "Further zones are other zones of the Region", source=ZONES, date=DATE, kinds=EVERY)
 def further_zone_of_region(network: Network, home: Region) -> Iterator[Breach]:
     for zone in network.further_zones:
         path = ("further_zones", zone)
@@ -69,10 +76,11 @@ def further_zone_of_region(network: Network, home: Region) -> Iterator[Breach]:
     "The subnets of further zones lie in the VPC, beside the others",
     source="EC2 API reference, CreateSubnet",
     date=DATE,
+    kinds=EVERY,
 )
 def further_subnets_fit(cluster: Cluster) -> Iterator[Breach]:
     network, cut = cluster.environment.network, subnets(cluster)
-    whole = _whole(network)
+    whole = whole_network(network)
     taken = [cut.nodes, *cut.small]
     for zone, further in network.further_zones.items():
         asked = IPv4Network(further.cidr)
@@ -95,6 +103,7 @@ def further_subnets_fit(cluster: Cluster) -> Iterator[Breach]:
     "The subnets of further zones have every address that AWS is certain to take",
     source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod",
     date=DATE,
+    kinds=EVERY,
 )
 def further_addresses(cluster: Cluster) -> Iterator[Breach]:
     for zone, budget in further_budgets(cluster).items():
@@ -112,6 +121,7 @@ def further_addresses(cluster: Cluster) -> Iterator[Breach]:
     "The subnets of further zones have every address that their groups are likely to take",
     source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5; others estimated",
     date=DATE,
+    kinds=EVERY,
 )
 def further_addresses_likely(cluster: Cluster) -> Iterator[Breach]:
     for zone, budget in further_budgets(cluster).items():
@@ -259,36 +269,11 @@ def _makers(group: Group) -> set[str]:
     return {kind.accelerator.manufacturer for kind in group.known_types if kind.accelerator}
 
 
-def _whole(network: Network) -> IPv4Network:
-    return IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
-
-
 def _fits(home: Region, zone: str) -> bool:
     return not_a_zone_of(home, zone, ()) is None
 
 
 def _other_range(cluster: Cluster, zone: str) -> Remedy:
-    free = _free(cluster, further_budgets(cluster)[zone].total, without=zone)
-    whole = _whole(cluster.environment.network)
+    free = free_range(cluster, further_budgets(cluster)[zone].total, without=zone)
+    whole = whole_network(cluster.environment.network)
     return write(str(free)) if free else ask("fact", f"a free network within {whole}")
-
-
-def _free(cluster: Cluster, addresses: int, *, without: str = "") -> IPv4Network | None:
-    """The largest part of the VPC, up to a quarter, that nothing else of the environment takes.
-
-    Args:
-        addresses: that must fit.
-        without: a zone whose subnet moves.
-    """
-    network, cut = cluster.environment.network, subnets(cluster)
-    whole = _whole(network)
-    if whole.prefixlen < LARGEST_PREFIX:
-        return None  # no VPC is so large: nobody has said which one it is
-    further = [IPv4Network(one.cidr) for zone, one in network.further_zones.items() if zone != without]
-    for prefix in range(max(LARGEST_PREFIX, whole.prefixlen + 2), SMALLEST_PREFIX + 1):
-        if addresses > _FILLED * usable_addresses(prefix):
-            return None
-        for part in whole.subnets(new_prefix=prefix):
-            if not any(part.overlaps(one) for one in (cut.nodes, *cut.small, *further)):
-                return part
-    return None

@@ -1,0 +1,25 @@
+"""The zone of the Region that does for a Local Zone what that does not offer."""
+
+from __future__ import annotations
+
+from ultracluster.catalog import is_local_zone
+from ultracluster.config.network import Network
+from ultracluster.config.nodes import Role
+
+ENTRANCES: frozenset[Role] = frozenset({"controller", "login", "system"})
+"""Roles of nodes that may be in another zone than the accelerators: no EFA traffic reaches them."""
+
+
+def parent_zone(network: Network) -> str | None:
+    """The zone of NAT gateway and interface endpoints: the first of `further_zones` that is no Local Zone.
+
+    It is the network's own zone where that is no Local Zone. None: a Local Zone with no such further zone.
+    """
+    if not is_local_zone(network.zone_id):
+        return network.zone_id
+    return next((zone for zone in network.further_zones if not is_local_zone(zone)), None)
+
+
+def crosses_zones(network: Network) -> bool:
+    """Whether what nodes send out passes through another zone first, which EC2 bills as traffic between zones."""
+    return parent_zone(network) not in (None, network.zone_id)

@@ -1,0 +1,98 @@
+"""Rules on: what a Local Zone does not offer, and the zone of the Region that does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import Region, border_group
+from ultracluster.config.findings import YamlPath
+from ultracluster.config.remedy import Remedy, anywhere, ask
+from ultracluster.model import Cluster, Group
+from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.parent_zone import ENTRANCES, parent_zone
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
+from ultracluster.rules.zones import free_range, in_local_zone, usual_zones
+
+_DATE = "2026-11-27"
+
+
+@ENV.rule(
+    32,
+    "error",
+    "NAT gateway and interface endpoints of a Local Zone are in a zone of the Region",
+    source="EC2 API reference, CreateNatGateway (network border group); "
+    "aravneelaws/hyperpod-local-zone-quickstart, benchmarks/lz-egress (2026-08-03); "
+    "awslabs/awsome-distributed-ai#1227",
+    date=_DATE,
+    until_acknowledged=True,
+)
+def ways_out_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+    network = cluster.environment.network
+    zone = network.zone_id
+    if not in_local_zone(home, zone) or parent_zone(network) is not None:
+        return
+    interfaces = [one.service for one in made_endpoints(cluster) if one.kind == "interface"]
+    if network.egress == "nat" and network.vpc is None:
+        group = border_group(zone)
+        address = f" The Elastic IP would be of the border group {group}." if group else ""
+        why = f"the NAT gateway would be in {zone}, and some of these zones have none.{address}"
+    elif interfaces:
+        why = f"the interface endpoints ({', '.join(interfaces)}) would be in {zone}, which may have none."
+    else:
+        return
+    yield Breach(("network", "zone_id"), why, _with_parent(cluster, home))
+
+
+@ENV.rule(
+    33,
+    "error",
+    "Head, login and system nodes of a Local Zone are in a zone of the Region",
+    source="EC2 User Guide, Local Zones; aws-parallelcluster 3.16.1, login_nodes_stack.py (Network Load "
+    "Balancer); openshift/openshift-docs#57736",
+    date=_DATE,
+    by_hand="aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
+    "--filters Name=location,Values=<zone id> --region <region>",
+    until_acknowledged=True,
+)
+def entrances_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+    for name, group in cluster.groups.items():
+        if group.role not in ENTRANCES or not in_local_zone(home, group.zone_id):
+            continue
+        balancer = cluster.traits.kind == "parallelcluster" and group.role == "login"
+        yield Breach(
+            ("node_groups", name),
+            f"{group.settings.instance_type} would be in {group.zone_id}: a Local Zone has few types."
+            + (
+                " The pool's Network Load Balancer would be there, too; most Local Zones have none."
+                * balancer
+            ),
+            _moved(cluster, home, group),
+        )
+
+
+def _with_parent(cluster: Cluster, home: Region) -> Remedy:
+    new = _new_zone(cluster, home)
+    return anywhere(new) if new else ask("fact", "network.further_zones with a zone of the Region")
+
+
+def _moved(cluster: Cluster, home: Region, group: Group) -> Remedy:
+    path: YamlPath = ("node_groups", group.name, "zone_id")
+    zone = parent_zone(cluster.environment.network)
+    if zone:
+        return anywhere({path: zone})
+    new = _new_zone(cluster, home)
+    if not new:
+        return ask("fact", "zone_id: a zone of the Region, of network.further_zones")
+    return anywhere({path: next(iter(new))[-1], **new})
+
+
+def _new_zone(cluster: Cluster, home: Region) -> dict[YamlPath, object]:
+    """The change that adds a zone of the Region; empty where none is known, or the VPC has no free range."""
+    network = cluster.environment.network
+    taken = {network.zone_id, *network.further_zones}
+    zone = next(iter(usual_zones(home, taken)), None)
+    free = free_range(cluster, 16)
+    if zone is None or free is None:
+        return {}
+    return {("network", "further_zones", str(zone)): {"cidr": str(free)}}
