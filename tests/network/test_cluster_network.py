@@ -167,3 +167,31 @@ def test_the_block_of_a_vpc_that_exists_is_its_owners(stack: Stack) -> None:
     )
     with pytest.raises(ValueError, match="name a dual-stack subnet"):
         ClusterNetwork(stack, "Network", config=theirs, ipv6=True)
+
+
+def test_the_way_out_of_a_local_zone_is_in_a_zone_of_the_region(stack: Stack) -> None:
+    zones = {"use1-az4": FurtherZone(cidr="10.0.128.0/20")}
+    ClusterNetwork(
+        stack, "Network", zone_id="use1-dfw2-az1", further_zones=zones, extra_endpoints=["logs"]
+    )
+
+    subnets = resources(stack, "AWS::EC2::Subnet")
+    (nat,) = resources(stack, "AWS::EC2::NatGateway").values()
+    public = subnets[nat["Properties"]["SubnetId"]["Fn::GetAtt"][0]]
+    assert public["Properties"]["AvailabilityZoneId"] == "use1-az4"
+    (address,) = resources(stack, "AWS::EC2::EIP").values()
+    assert "NetworkBorderGroup" not in address["Properties"]
+    interfaces = [
+        one["Properties"]["SubnetIds"]
+        for one in resources(stack, "AWS::EC2::VPCEndpoint").values()
+        if one["Properties"]["VpcEndpointType"] == "Interface"
+    ]
+    names = {subnet["Fn::GetAtt"][0] for (subnet,) in interfaces}
+    assert {subnets[name]["Properties"]["AvailabilityZoneId"] for name in names} == {"use1-az4"}
+
+
+def test_a_nat_gateway_in_a_local_zone_has_an_address_of_its_border_group(stack: Stack) -> None:
+    ClusterNetwork(stack, "Network", zone_id="use1-dfw2-az1")
+
+    (address,) = resources(stack, "AWS::EC2::EIP").values()
+    assert address["Properties"]["NetworkBorderGroup"] == "us-east-1-dfw-2"

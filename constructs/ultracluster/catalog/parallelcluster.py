@@ -116,6 +116,13 @@ def version(text: str) -> Version:
     return tuple(int(part) for part in text.split("."))
 
 
+def provider_template(release: str, *, region: str, dns_suffix: str) -> str:
+    """The address of ParallelCluster's custom resource in a Region (ParallelCluster User Guide, "AWS
+    CloudFormation custom resource")."""
+    host = f"{region}-aws-parallelcluster.s3.{region}.{dns_suffix}"
+    return f"https://{host}/parallelcluster/{release}/templates/custom_resource/cluster.yaml"
+
+
 @cache
 def parallelcluster() -> Limits:
     """The limits; read-only."""

@@ -67,8 +67,8 @@ class ClusterEgress(Construct):
             route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
             further_route_table_ids: those of nodes' subnets in other zones, by zone id. They take the same
                 ways out.
-            further_subnets: those of nodes in other zones, by zone id: of a Local Zone, interface endpoints are
-                in one of them, because Local Zones have none.
+            further_subnets: those of nodes in other zones, by zone id. For a Local Zone interface endpoints
+                are in one of them, because Local Zones have none.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             perimeter: what may be reached through them; by default `config.perimeter`.
             default_security_group_id: that of a VPC that is made here; its rules are taken away.

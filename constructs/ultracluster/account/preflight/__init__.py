@@ -23,6 +23,7 @@ from ultracluster.account.preflight import (
     network,
     observability,
     permissions,
+    provider_template,
     quotas,
     roles,
     software,
@@ -30,6 +31,7 @@ from ultracluster.account.preflight import (
     watch,
     zone,
 )
+from ultracluster.account.preflight.public_address import http_status
 from ultracluster.account.preflight.rows import Group, Level, Question, Row, Situation, worst
 from ultracluster.account.quotas.values import QuotaState
 from ultracluster.account.side_by_side import as_they_come
@@ -39,7 +41,7 @@ WORKERS = 8
 """Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
 _FAMILIES: tuple[ModuleType, ...] = (
     _account, watch, quotas, zone, capacity, network, storage, observability, roles, permissions,
-    software, images,
+    software, images, provider_template,
 )  # fmt: skip
 
 
@@ -79,13 +81,15 @@ def preflight(
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[int, int], None] = lambda done, of: None,
+    http_status: Callable[[str], int] = http_status,
 ) -> Report:
     """Ask everything. Raises nothing that a call may raise.
 
     Args:
+        http_status: asks a public address with a HEAD request.
         progress: called with questions answered and questions in all.
     """
-    queue = list(questions(Situation(account, cluster, now)))
+    queue = list(questions(Situation(account, cluster, now, http_status)))
     answers: dict[int, list[Row]] = {}
     progress(0, len(queue))
     for number, answer in as_they_come([question.answer for question in queue], WORKERS):

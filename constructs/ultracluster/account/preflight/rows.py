@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, is_denied
+from ultracluster.account.preflight.public_address import http_status
 from ultracluster.account.quotas.values import QuotaState
 from ultracluster.config import Environment
 from ultracluster.model import Cluster
@@ -67,6 +68,8 @@ class Situation:
     account: Account
     cluster: Cluster
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    http_status: Callable[[str], int] = http_status
+    """Status of a HEAD request to a public address."""
 
     @property
     def environment(self) -> Environment:

@@ -81,8 +81,8 @@ class EksCluster(ClusterConstruct):
         Args:
             vpc: the VPC.
             subnet: the one subnet of the nodes: EFA does not leave it.
-            further_subnets: in other zones of the same VPC, by zone id: of system groups that name a `zone_id`,
-                where the other nodes are in a Local Zone.
+            further_subnets: in other zones of the same VPC, by zone id: of system groups that name a
+                `zone_id`, where the other nodes are in a Local Zone.
             control_plane_subnets: private subnets in two zones or more, each with 16 free addresses, and a
                 way to AWS and to chart repositories.
             security_groups: of nodes and control plane; each must allow all traffic from and to itself

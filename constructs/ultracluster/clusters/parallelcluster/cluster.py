@@ -13,6 +13,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from ultracluster.catalog.parallelcluster import provider_template
 from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.given import (
     Parts,
@@ -55,7 +56,6 @@ from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 LONGEST_NAME = 40
 """With an accounting database, whose name on the head node is made of it."""
-PROVIDER = "parallelcluster/{version}/templates/custom_resource/cluster.yaml"
 
 
 class ParallelClusterCluster(ClusterConstruct):
@@ -288,11 +288,12 @@ class ParallelClusterCluster(ClusterConstruct):
 
     def _make(self) -> CustomResource:
         stack = Stack.of(self)
-        host = f"{stack.region}-aws-parallelcluster.s3.{stack.region}.{stack.url_suffix}"
         provider = CfnStack(
             self,
             "Provider",
-            template_url=f"https://{host}/{PROVIDER.format(version=self._settings.version)}",
+            template_url=provider_template(
+                self._settings.version, region=stack.region, dns_suffix=stack.url_suffix
+            ),
             parameters={"AdditionalIamPolicies": self._validation_policy().managed_policy_arn},
         )
         # No RollbackOnFailure: the custom resource hands its properties to update-cluster, too, which

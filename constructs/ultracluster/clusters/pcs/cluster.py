@@ -115,8 +115,8 @@ class PcsCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet of controller and nodes; PCS takes one.
-            further_subnets: in other zones of the same VPC, by zone id: of login groups that name a `zone_id`,
-                where the other nodes are in a Local Zone.
+            further_subnets: in other zones of the same VPC, by zone id: of login groups that name a
+                `zone_id`, where the other nodes are in a Local Zone.
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of controller and nodes; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).

@@ -86,8 +86,8 @@ def account_of_arns(environment: Environment) -> Iterator[Breach]:
     names, (first, *_) = ", ".join(sorted(owners)), owners.values()
     yield Breach(
         first,
-        f"the file has ARNs of account {names} and no `account`: with credentials of another account AWS refuses "
-        "what the ARN names, in the middle of the deploy.",
+        f"the file has ARNs of account {names} and no `account`: with credentials of another account AWS "
+        "refuses what the ARN names, in the middle of the deploy.",
         anywhere({("account",): next(iter(owners))}) if len(owners) == 1 else ask("decision", "`account`"),
     )
 

@@ -53,8 +53,8 @@ SETTINGS: Mapping[str, _Setting] = {
     ),
     "zone_id": _Setting(
         has=lambda group: group.in_service or (group.role in ENTRANCES and not group.by_karpenter),
-        why="only HyperPod puts accelerators into another zone; elsewhere only head, login and system nodes are "
-        "in one",
+        why="only HyperPod puts accelerators into another zone; elsewhere only head, login and system nodes "
+        "are in one",
         note="make another environment, in that zone",
     ),
     "volume_gib": _Setting(
