@@ -165,7 +165,7 @@ CASES = [
         "GRP001",
         {"node_groups.train.zone_id": "use1-az1"},
         "node_groups.train.zone_id",
-        "only HyperPod puts a group into another zone",
+        "only HyperPod puts accelerators into another zone",
         "remove zone_id",
         {"node_groups.train.zone_id": ...},
         base="eks-p5en",

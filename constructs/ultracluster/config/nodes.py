@@ -112,7 +112,8 @@ class NodeGroup(Model):
     """Where the instances come from."""
     zone_id: ZoneId | None = None
     """Zone of the group, one of `network.further_zones`; that of the network by default. HyperPod, and head,
-    login and system nodes of a Local Zone. Cannot change later. For Spot and for serving models: EFA does not leave a zone, so no job spans two."""
+    login and system nodes of a Local Zone. Cannot change later. For Spot and for serving models: EFA does not
+    leave a zone, so no job spans two."""
     placement_group: Literal["none"] | None = None
     """`none` launches nodes with EFA without the cluster placement group that they get by default, where EC2
     cannot find room for all of them close together. A reservation's own group is named in `capacity`. Not on

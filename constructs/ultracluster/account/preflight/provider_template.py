@@ -1,4 +1,4 @@
-"""The template of ParallelCluster's custom resource: whether AWS has published it for the version of the file."""
+"""The template of ParallelCluster's custom resource: whether AWS has published the version of the file."""
 
 from __future__ import annotations
 
