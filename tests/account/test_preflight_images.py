@@ -169,7 +169,7 @@ def test_parallelclusters_official_image_is_found_by_its_name() -> None:
     row = ask(world("parallelcluster-p5"))["image of head, login, reserved, more"]
 
     assert row.level == "green"
-    assert row.found.startswith("aws-parallelcluster-3.16.3-ubuntu-2204-lts-hvm-x86_64-")
+    assert row.found.startswith("aws-parallelcluster-3.16.1-ubuntu-2204-lts-hvm-x86_64-")
 
 
 def test_a_release_of_parallelcluster_without_image_is_red() -> None:

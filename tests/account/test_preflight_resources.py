@@ -531,6 +531,24 @@ def test_offerings_elsewhere_are_named() -> None:
         assert row.level == level and "use2-az1" in row.do
 
 
+def test_types_that_a_local_zone_lacks_are_named_with_group_and_zones() -> None:
+    from hyperpod_service import answer
+
+    def offered(asked: Any) -> dict[str, Any]:
+        rows = [("m7g.4xlarge", "use1-az4"), ("m7g.xlarge", "use1-az6")]
+        return {"InstanceTypeOfferings": [{"InstanceType": one, "Location": zone} for one, zone in rows]}
+
+    world = World(shipped("parallelcluster-gb200"))
+    answer(world.account.client("ec2"), "DescribeInstanceTypeOfferings", offered)
+    found = ask(zone, world)
+
+    assert found["m7g.4xlarge in use1-az4"].level == "green"
+    login, nodes = found["m7g.xlarge in use1-az4"], found["p6e-gb200.36xlarge in use1-dfw2-az1"]
+    assert (login.level, nodes.level) == ("red", "red")
+    assert "does not offer it to login" in login.found and login.do.endswith("use1-az6")
+    assert "does not offer it to gb200" in nodes.found and nodes.do.endswith("none")
+
+
 def test_roles_that_the_file_names() -> None:
     environment = shipped("eks-trn2")
     arns = (f"arn:aws:iam::{OWNER}:role/people/operator", f"arn:aws:iam::{OWNER}:user/gone")

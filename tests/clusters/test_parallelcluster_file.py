@@ -24,6 +24,7 @@ from ultracluster.model.capacity import decide, placement_for
 
 VALUES = DeployedValues(
     subnet_id="subnet-0aaaaaaaaaaaaaaa1",
+    further_subnet_ids="use1-az4=subnet-0aaaaaaaaaaaaaaa2",
     security_group_id="sg-0aaaaaaaaaaaaaaa1",
     node_policy_arn="arn:aws:iam::111122223333:policy/parallelcluster/nodes",
     head_policy_arn="arn:aws:iam::111122223333:policy/parallelcluster/head",
@@ -252,6 +253,7 @@ def test_every_deployed_value_is_used() -> None:
     }
     values = {
         **marks,
+        "further_subnet_ids": f"usw2-az3={marks['further_subnet_ids']}",
         "queue_scripts": f"train={marks['queue_scripts']}",
         "further_lustre_ids": f"fast={marks['further_lustre_ids']}",
         "ssh_groups": f"login={marks['ssh_groups']}",
@@ -261,6 +263,8 @@ def test_every_deployed_value_is_used() -> None:
         {
             "orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}},
             "storage.further_lustre": {"fast": fast},
+            "network.further_zones": {"usw2-az3": {"cidr": "10.0.128.0/20"}},
+            "node_groups.head.zone_id": "usw2-az3",
         }
     )
     text = str(cluster_configuration(resolve(reached), DeployedValues(**values)))
@@ -420,6 +424,15 @@ def test_gb200() -> None:
     assert at(configuration, f"{QUEUE}.JobExclusiveAllocation") is True
     entries = at(configuration, CUSTOM)
     assert {"PrologFlags": "Alloc,NoHold"} in entries and {"MessageTimeout": "240"} in entries
+
+
+def test_head_and_login_nodes_of_a_local_zone_are_in_a_zone_of_the_region() -> None:
+    configuration = rendered(base="parallelcluster-gb200")
+
+    other = "subnet-0aaaaaaaaaaaaaaa2"
+    assert at(configuration, "HeadNode.Networking.SubnetId") == other
+    assert at(configuration, "LoginNodes.Pools.0.Networking.SubnetIds") == [other]
+    assert at(configuration, f"{QUEUE}.Networking.SubnetIds") == [VALUES.subnet_id]
 
 
 def test_what_someone_says_of_slurm_goes_before_our_defaults() -> None:

@@ -171,9 +171,7 @@ def test_the_block_of_a_vpc_that_exists_is_its_owners(stack: Stack) -> None:
 
 def test_the_way_out_of_a_local_zone_is_in_a_zone_of_the_region(stack: Stack) -> None:
     zones = {"use1-az4": FurtherZone(cidr="10.0.128.0/20")}
-    ClusterNetwork(
-        stack, "Network", zone_id="use1-dfw2-az1", further_zones=zones, extra_endpoints=["logs"]
-    )
+    ClusterNetwork(stack, "Network", zone_id="use1-dfw2-az1", further_zones=zones, extra_endpoints=["logs"])
 
     subnets = resources(stack, "AWS::EC2::Subnet")
     (nat,) = resources(stack, "AWS::EC2::NatGateway").values()

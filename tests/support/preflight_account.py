@@ -308,7 +308,7 @@ def images_of_today(world: World) -> None:
             name = f"amazon-eks-node-al2023-{arch}-{variant}-1.34-v20261012"
             for path in ("recommended", name):
                 world.public_parameter(f"{base}/{path}/release_version", "1.34.12-20261012")
-        name = f"aws-parallelcluster-3.16.3-ubuntu-2204-lts-hvm-{arch}-202611170900"
+        name = f"aws-parallelcluster-3.16.1-ubuntu-2204-lts-hvm-{arch}-202609080900"
         world.public_image(
             f"ami-{arch[0]}0000000000000009".replace("x", "e"), name, "2026-11-17T09:00:00.000Z"
         )

@@ -13,6 +13,7 @@ from parallelcluster.account import (
     LUSTRE,
     NODES,
     OPENZFS_VOLUME,
+    OTHER_SUBNET,
     SUBNET,
     Facts,
     account,
@@ -62,8 +63,10 @@ def deployed(environment: Environment) -> DeployedValues:
     """Values as after a deploy: the ids of the account's parts."""
     region, settings = environment.region, environment.orchestrator
     assert isinstance(settings, ParallelCluster)
+    further = environment.network.further_zones
     made = {
         "subnet_id": SUBNET,
+        "further_subnet_ids": ",".join(f"{zone}={OTHER_SUBNET}" for zone in further),
         "security_group_id": NODES,
         "node_policy_arn": f"arn:aws:iam::{ACCOUNT}:policy/example-nodes",
         "head_policy_arn": f"arn:aws:iam::{ACCOUNT}:policy/example-head",
