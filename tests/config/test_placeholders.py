@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from project import ROOT
@@ -21,8 +22,8 @@ def unmarked(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_placeholders_are_marked(file: object) -> None:
-    assert unmarked(file.read_text(encoding="utf-8")) == []  # type: ignore[attr-defined]
+def test_placeholders_are_marked(file: Path) -> None:
+    assert unmarked(file.read_text(encoding="utf-8")) == []
 
 
 def test_a_missing_mark_is_seen() -> None:

@@ -27,8 +27,8 @@ def test_the_first_zone_of_the_region_is_the_parent() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_no_shipped_environment_needs_what_a_local_zone_lacks(file: object) -> None:
-    cluster = resolve(load(file).environment)  # type: ignore[arg-type]
+def test_no_shipped_environment_needs_what_a_local_zone_lacks(file: Path) -> None:
+    cluster = resolve(load(file).environment)
     network = cluster.environment.network
     if is_local_zone(network.zone_id) and network.vpc is None:
         assert parent_zone(network), "its NAT gateway would be in the Local Zone"
