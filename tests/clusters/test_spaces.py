@@ -70,8 +70,3 @@ def test_the_agent_in_a_space_opens_channels_and_no_more(templates: dict[str, Te
 
     assert {one.partition(":")[0] for one in actions} == {"ssm", "ssmmessages"}
     assert len(actions) == 5
-
-
-def test_volumes_go_to_hyperpods_nodes_only_where_spaces_are(templates: dict[str, Template]) -> None:
-    found = of_role(templates[f"{NAME}-system"], "AddonsAwsEbsCsiDriverRole")
-    assert "sagemaker:AttachClusterNodeVolume" in many(found["AttachToHyperPod"]["Action"])

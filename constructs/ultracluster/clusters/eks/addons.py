@@ -14,8 +14,7 @@ from constructs import Construct, IConstruct
 from ultracluster.catalog.eks import addon_tolerations, addon_version
 from ultracluster.clusters.eks.interface import IEksControlPlane, arn_of
 from ultracluster.clusters.eks.roles import addon_role, allow_file_systems
-from ultracluster.clusters.eks.volume_rights import allow_volumes
-from ultracluster.clusters.hyperpod.spaces import allow_volumes_of_spaces
+from ultracluster.clusters.eks.volume_rights import allow_volumes, allow_volumes_on_hyperpod
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.security.cluster_key import ClusterKey
 
@@ -47,7 +46,7 @@ class EksAddons(Construct):
             cluster: a control plane with the add-ons of `EksControlPlane`; its release decides theirs.
             key: encrypts volumes; that of the control plane by default.
             file_systems: with the driver that mounts FSx for Lustre.
-            hyperpod_volumes: EBS volumes of pods on HyperPod's nodes, too.
+            hyperpod_volumes: attach EBS volumes to HyperPod's nodes, too.
             after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
             tolerations: of the taints of these groups.
         """
@@ -62,7 +61,7 @@ class EksAddons(Construct):
         volumes = role("aws-ebs-csi-driver")
         allow_volumes(volumes, key, cluster_name=cluster.cluster_name)
         if hyperpod_volumes:
-            allow_volumes_of_spaces(volumes, eks_cluster_arn=arn)
+            allow_volumes_on_hyperpod(volumes, eks_cluster_arn=arn)
         accounts: dict[str, dict[str, iam.Role]] = {
             "coredns": {},
             "aws-ebs-csi-driver": {"ebs-csi-controller-sa": volumes},

@@ -29,7 +29,6 @@ from ultracluster.kubernetes.storage import block_storage_class
 from ultracluster.kubernetes.tolerations import system_tolerations
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations
-from ultracluster.model.devices import spaces_of
 from ultracluster.model.inference import inference_of
 from ultracluster.observability.workspace import MetricsDestination
 
@@ -89,7 +88,7 @@ def add_system(
         cluster=plane,
         key=key,
         file_systems=cluster.lustre is not None or inference_of(cluster) is not None,
-        hyperpod_volumes=spaces_of(cluster) is not None,
+        hyperpod_volumes=cluster.traits.hyperpod,
         after=system,
         tolerations=system_tolerations(cluster),
     )

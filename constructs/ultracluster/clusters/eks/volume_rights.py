@@ -66,6 +66,23 @@ def allow_volumes(role: iam.Role, key: kms.IKey, *, cluster_name: str) -> None:
     )
 
 
+def allow_volumes_on_hyperpod(role: iam.Role, *, eks_cluster_arn: str) -> None:
+    """Volumes attached to HyperPod's nodes: instances of a service's account, out of reach of EC2's rights.
+
+    SageMaker Developer Guide, "Using the Amazon EBS CSI driver on SageMaker HyperPod EKS clusters", section
+    Additional permissions.
+    """
+    clusters = Stack.of(role).format_arn(service="sagemaker", resource="cluster", resource_name="*")
+    verbs = ("AttachClusterNodeVolume", "DescribeClusterNode", "DetachClusterNodeVolume")
+    for sid, actions, arn in (
+        ("AttachToHyperPod", [f"sagemaker:{verb}" for verb in verbs], clusters),
+        ("DescribeEksCluster", ["eks:DescribeCluster"], eks_cluster_arn),
+    ):
+        role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=[arn]))
+    why = "The HyperPod cluster is created after the driver, and its ARN has a random id."
+    acknowledge(role, {wildcard(role, clusters): why})
+
+
 def _statements(
     volumes: str, snapshots: str, nodes: str, key: kms.IKey, cluster_name: str
 ) -> Iterator[tuple[str, list[str], list[str], Mapping[str, object] | None]]:
@@ -90,4 +107,4 @@ def _statements(
     yield "UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], for_aws
 
 
-__all__ = ["allow_volumes"]
+__all__ = ["allow_volumes", "allow_volumes_on_hyperpod"]

@@ -149,17 +149,6 @@ def give_spaces(kubectl: Kubectl, cluster: Cluster, *, addon: IConstruct | None)
     made.node.add_dependency(addon)
 
 
-def allow_volumes_of_spaces(role: iam.Role, *, eks_cluster_arn: str) -> None:
-    """The EBS CSI driver attaches volumes to HyperPod's nodes, which are in an account of the service
-    (SageMaker Developer Guide, Using the Amazon EBS CSI driver on SageMaker HyperPod EKS clusters)."""
-    clusters = Stack.of(role).format_arn(service="sagemaker", resource="cluster", resource_name="*")
-    verbs = ("AttachClusterNodeVolume", "DescribeClusterNode", "DetachClusterNodeVolume")
-    _add(role, "AttachToHyperPod", [f"sagemaker:{verb}" for verb in verbs], [clusters])
-    _add(role, "SeeCluster", ["eks:DescribeCluster"], [eks_cluster_arn])
-    why = "The HyperPod cluster is made after the driver, and its ARN has a random id."
-    acknowledge(role, {wildcard(role, clusters): why})
-
-
 def _add(
     role: iam.Role,
     sid: str,
@@ -172,4 +161,4 @@ def _add(
     )
 
 
-__all__ = ["ADDON", "SpacesRoles", "allow_volumes_of_spaces", "give_spaces"]
+__all__ = ["ADDON", "SpacesRoles", "give_spaces"]
