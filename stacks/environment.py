@@ -40,10 +40,10 @@ WAITS_FOR: dict[StackPart, tuple[StackPart, ...]] = {
     "storage": ("foundation", "network"),
     "repositories": ("buckets", "storage"),
     "control-plane": ("foundation", "network"),
-    "protection": ("foundation", "observability", "buckets", "storage", "control-plane"),
     "system": ("foundation", "observability", "network", "egress", "control-plane"),
     "cluster": ("foundation", "observability", "network", "egress", "buckets", "storage"),
     "workloads": ("observability", "egress", "storage", "control-plane", "system"),
+    "protection": ("foundation", "observability", "buckets", "storage", "control-plane"),
     "alarms": ("foundation", "observability", "storage"),
 }
 """What must be there before a stack, by the last part of its name. All are named, not only the last of
@@ -162,6 +162,8 @@ def _order(cluster: Cluster, stacks: dict[StackPart, Stack]) -> None:
     if cluster.traits.kubernetes:
         # no node of these mounts anything: pods do
         waits["cluster"] = ("foundation", "observability", "network", "egress", "control-plane")
+        # EKS takes one update at a time: the protection of the control plane is one, and comes last
+        waits["protection"] = (*waits["protection"], "system", "cluster", "workloads")
     if cluster.traits.kubernetes and cluster.traits.hyperpod:
         waits["cluster"] = (*waits["cluster"], "buckets")
         waits["workloads"] = (*waits["workloads"], "cluster")

@@ -24,6 +24,7 @@ def call(service: str, action: str, **parameters: Any) -> dict[str, Any]:
 ON = call("RDS", "modifyDBInstance", DBInstanceIdentifier="x", DeletionProtection=True)
 OFF = call("RDS", "modifyDBInstance", DBInstanceIdentifier="x", DeletionProtection=False)
 EKS_ON = call("EKS", "updateClusterConfig", name="x", deletionProtection=True)
+EKS_SWITCH = resource("Custom::EksDeletionProtection", {"ServiceToken": "arn", "ClusterName": "x"})
 STACK_POLICY = call("CloudFormation", "setStackPolicy", StackName="x")
 
 
@@ -45,6 +46,7 @@ SNAPSHOT = resource(RDS, DeletionPolicy="Snapshot")
         (resource(RDS, {"DeletionProtection": True}), None, True),
         (SNAPSHOT, OFF, False),
         (SNAPSHOT, EKS_ON, False),
+        (SNAPSHOT, EKS_SWITCH, False),
         (SNAPSHOT, None, False),
         (resource(RDS, DeletionPolicy="Retain"), ON, False),  # it is not deleted
     ],
@@ -59,9 +61,10 @@ def test_a_protected_database_cannot_be_removed_and_its_secret_can(
     assert ("`protect: false` first" in found["s"].reason) == refused
 
 
-def test_a_protected_control_plane_cannot_be_removed() -> None:
-    before = two(resource("AWS::EKS::Cluster"), EKS_ON)
-    (change,) = blast_radius(before, two(None, EKS_ON))
+@pytest.mark.parametrize("on", [EKS_ON, EKS_SWITCH], ids=["a call", "a function"])
+def test_a_protected_control_plane_cannot_be_removed(on: dict[str, Any]) -> None:
+    before = two(resource("AWS::EKS::Cluster"), on)
+    (change,) = blast_radius(before, two(None, on))
 
     assert change.refused and "secret" not in change.reason
 
@@ -87,7 +90,9 @@ def test_a_guard_that_goes_needs_acceptance_and_one_that_comes_does_not(
     assert not worst(changes(kind, new, old)).needs_acceptance
 
 
-@pytest.mark.parametrize("guard", [ON, EKS_ON, STACK_POLICY], ids=["rds", "eks", "stack policy"])
+@pytest.mark.parametrize(
+    "guard", [ON, EKS_ON, EKS_SWITCH, STACK_POLICY], ids=["rds", "eks", "eks function", "stack policy"]
+)
 def test_a_guard_that_leaves_its_stack(guard: dict[str, Any]) -> None:
     assert worst(blast_radius(stack(G=guard), stack())) is Verdict.DATA_AT_RISK
     assert not worst(blast_radius(stack(G=OFF), stack())).needs_acceptance

@@ -10,6 +10,7 @@ from aws_cdk import aws_eks_v2 as eks
 from foreign import foreign_stack, imported_vpc, refusal, resources
 
 from ultracluster import AccountingDatabase, DeletionProtection
+from ultracluster.change.deletion_protection import EKS_SWITCH
 
 
 @pytest.fixture
@@ -24,7 +25,8 @@ def test_a_database_and_a_cluster_are_protected(stack: Stack) -> None:
     DeletionProtection(stack, "Protection", database=database, cluster=cluster)
 
     calls = json.dumps(resources(stack, "Custom::AWS"))
-    assert "theirs" in calls and "updateClusterConfig" in calls and "modifyDBInstance" in calls
+    (switch,) = resources(stack, EKS_SWITCH).values()
+    assert switch["Properties"]["ClusterName"] == "theirs" and "modifyDBInstance" in calls
     (name,) = resources(stack, "AWS::RDS::DBInstance")
     assert name in calls and refusal(stack) == ""
 

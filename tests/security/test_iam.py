@@ -11,6 +11,7 @@ import pytest
 from project import ENVIRONMENTS, ROOT, environments_of
 from templates import Synthesised, many, statements
 
+from ultracluster.change.deletion_protection import EKS_SWITCH
 from ultracluster.config import load
 from ultracluster.config.orchestrator import KUBERNETES
 
@@ -181,14 +182,14 @@ def test_deletion_protection_is_switched_on_where_it_blocks_no_rollback(name: st
             assert "DeletionProtection" not in resource["Properties"]
     calls = json.dumps(made.templates.get(f"{name}-protection", {}))
     wanted = {
-        "updateClusterConfig": config.protect and config.orchestrator.kind in KUBERNETES,
+        EKS_SWITCH: config.protect and config.orchestrator.kind in KUBERNETES,
         "modifyDBInstance": config.protect and config.makes_database,
     }
 
     assert {action: action in calls for action in wanted} == wanted
     for action, on in wanted.items():
         if on:
-            stack = f"{name}-control-plane" if action == "updateClusterConfig" else f"{name}-storage"
+            stack = f"{name}-control-plane" if action == EKS_SWITCH else f"{name}-storage"
             manifest = json.loads((made.folder / "manifest.json").read_text())["artifacts"]
             assert stack in manifest[f"{name}-protection"]["dependencies"]
 

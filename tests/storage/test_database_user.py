@@ -18,6 +18,7 @@ from needs import need
 from slurm_database import needed
 from tls_database import TOOLS, Server, certificates, slurmdbd, tls_database
 
+from ultracluster.security.deletion_protection import ANSWER
 from ultracluster.storage import accounting_user
 from ultracluster.storage.accounting_user import write_code
 
@@ -38,7 +39,9 @@ def module(name: str) -> ModuleType:
     return loaded
 
 
-writer, broker = module("writer"), module("broker")
+with pytest.MonkeyPatch.context() as patched:
+    patched.syspath_prepend(str(ANSWER.parent))
+    writer, broker = module("writer"), module("broker")
 
 
 class Context:

@@ -12,6 +12,8 @@ from ultracluster.change.template import Template, as_mapping, as_text, resource
 
 _CALLS: Final = {"AWS::RDS::DBInstance": "modifyDBInstance", "AWS::EKS::Cluster": "updateClusterConfig"}
 """The call with which a custom resource switches the protection of a type on."""
+EKS_SWITCH: Final = "Custom::EksDeletionProtection"
+"""The custom resource that switches the protection of an EKS cluster on while it exists."""
 _SOURCE: Final = (
     "RDS User Guide: Deleting a DB instance; EKS User Guide: Protect EKS clusters from accidental deletion; "
     "CloudFormation User Guide: Understand stack update behaviors (2026-11-22)"
@@ -49,10 +51,17 @@ def _is_on(change: Change, before: Mapping[str, Template]) -> bool:
     if as_mapping(own.get("Properties")).get("DeletionProtection") in (True, "true"):
         return True
     return any(
-        as_text(one.get("Type")).startswith("Custom::AWS") and switches_on(one, _CALLS[change.resource_type])
+        _protects(one, change.resource_type)
         for template in before.values()
         for one in resources_of(template).values()
     )
+
+
+def _protects(resource: Mapping[str, object], kind: str) -> bool:
+    of = as_text(resource.get("Type"))
+    if of == EKS_SWITCH:
+        return kind == "AWS::EKS::Cluster"
+    return of.startswith("Custom::AWS") and switches_on(resource, _CALLS[kind])
 
 
 def guards_data(properties: object) -> bool:

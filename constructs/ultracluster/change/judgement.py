@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ultracluster.change.capacity_in_use import taken_over
 from ultracluster.change.changes import MISSING, NEW, TAGS, Change, Pair, Ruling, Steps, Verdict, walk
-from ultracluster.change.deletion_protection import guards_data
+from ultracluster.change.deletion_protection import EKS_SWITCH, guards_data
 from ultracluster.change.kubernetes_objects import MANIFEST, judge_manifest
 from ultracluster.change.parallelcluster_updates import judge_configuration
 from ultracluster.change.tables import (
@@ -122,7 +122,7 @@ def _removal(pair: Pair) -> Ruling:
     properties = as_mapping(pair.before.get("Properties"))
     if pair.type == MANIFEST and (objects := judge_manifest(properties.get("Manifest"), MISSING)):
         return objects
-    if pair.type == "Custom::AWS" and guards_data(pair.before.get("Properties")):
+    if pair.type == EKS_SWITCH or (pair.type == "Custom::AWS" and guards_data(pair.before.get("Properties"))):
         return Ruling(Verdict.DATA_AT_RISK, _GUARD_ENDS, source)
     fact = fact_about(pair.type, (), pair.before, MISSING, properties)
     if fact and pair.type in RULES and (words := rule_words(pair.before.get("Properties"))):

@@ -33,10 +33,10 @@ StackPart = Literal[
     "storage",
     "repositories",
     "control-plane",
-    "protection",
     "system",
     "cluster",
     "workloads",
+    "protection",
     "alarms",
 ]
 """Last part of the name of a stack: `<environment>-<part>`."""

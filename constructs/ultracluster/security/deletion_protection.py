@@ -7,14 +7,29 @@ instance").
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Protocol
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import ArnFormat, CustomResource, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
+from ultracluster.change.deletion_protection import EKS_SWITCH
+from ultracluster.security.cluster_key import ClusterKey, allow_use
+from ultracluster.security.principals import trusted
 from ultracluster.security.sdk_calls import SdkCalls
+
+_FUNCTIONS = Path(__file__).parent / "custom_resource"
+ANSWER = _FUNCTIONS / "answer.py"
+"""A module for functions of custom resources, which answers CloudFormation."""
+LIMIT = Duration.minutes(15)
+"""Of Lambda: how long the function tries, less a minute for its answer."""
 
 
 class EksCluster(Protocol):
@@ -58,40 +73,78 @@ class DeletionProtection(Construct):
                 "DeletionProtection: give cluster=, database= or both: there is nothing to protect"
             )
         super().__init__(scope, construct_id)
-        stack = Stack.of(self)
-        self._calls = SdkCalls.of(self, key=key)
         if cluster:
-            arn = stack.format_arn(service="eks", resource="cluster", resource_name=cluster.cluster_name)
-            named = {"name": cluster.cluster_name}
-            may = ("eks:UpdateClusterConfig", arn)
-            self._switch("ControlPlane", "EKS", "updateClusterConfig", may, named, "deletionProtection")
+            self._protect_cluster(cluster.cluster_name, ClusterKey.of(self, key))
         if database:
-            arn = stack.format_arn(
-                service="rds",
-                resource="db",
-                resource_name=database.instance_identifier,
-                arn_format=ArnFormat.COLON_RESOURCE_NAME,
-            )
-            named = {"DBInstanceIdentifier": database.instance_identifier, "ApplyImmediately": True}
-            may = ("rds:ModifyDBInstance", arn)
-            self._switch("Database", "RDS", "modifyDBInstance", may, named, "DeletionProtection")
+            self._protect_database(database.instance_identifier, key)
 
-    def _switch(
-        self, name: str, service: str, action: str, may: tuple[str, str], named: dict[str, Any], field: str
-    ) -> None:
+    def _protect_cluster(self, name: str, key: kms.IKey) -> None:
+        log = logs.LogGroup(
+            self,
+            "SwitchLogs",
+            encryption_key=key,
+            retention=logs.RetentionDays.THREE_MONTHS,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        allow_use(self, key, "logs")
+        role = iam.Role(
+            self,
+            "SwitchRole",
+            assumed_by=trusted(self, "lambda.amazonaws.com"),
+            description="Switches the deletion protection of an EKS cluster",
+        )
+        arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=name)
+        for sid, actions, resource in (
+            ("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log.log_group_arn),
+            ("Switch", ["eks:DescribeCluster", "eks:DescribeUpdate", "eks:UpdateClusterConfig"], arn),
+        ):
+            role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=[resource]))
+        with tempfile.TemporaryDirectory() as folder:  # the CDK copies it at once
+            for code in (_FUNCTIONS / "switch.py", ANSWER):
+                shutil.copyfile(code, Path(folder) / code.name)
+            function = lambda_.Function(
+                self,
+                "Switch",
+                runtime=lambda_.Runtime.PYTHON_3_14,
+                handler="switch.handler",
+                code=lambda_.Code.from_asset(folder),
+                description="Switches the deletion protection of an EKS cluster, and waits for it",
+                role=role.without_policy_updates(),
+                timeout=LIMIT,
+                log_group=log,
+            )
+        function.node.add_dependency(role)
+        switch = CustomResource(
+            self,
+            "Cluster",
+            resource_type=EKS_SWITCH,
+            service_token=function.function_arn,
+            service_timeout=LIMIT.plus(Duration.minutes(1)),
+            properties={"ClusterName": name},
+        )
+        switch.node.add_dependency(role)
+
+    def _protect_database(self, name: str, key: kms.IKey | None) -> None:
         def call(protected: bool, ignored: str | None = None) -> cr.AwsSdkCall:
             return cr.AwsSdkCall(
-                service=service,
-                action=action,
-                parameters={**named, field: protected},
-                physical_resource_id=cr.PhysicalResourceId.of(f"deletion-protection-{name}"),
+                service="RDS",
+                action="modifyDBInstance",
+                parameters={
+                    "DBInstanceIdentifier": name,
+                    "ApplyImmediately": True,
+                    "DeletionProtection": protected,
+                },
+                physical_resource_id=cr.PhysicalResourceId.of("deletion-protection-Database"),
                 ignore_error_codes_matching=ignored,
             )
 
-        self._calls.add(
+        arn = Stack.of(self).format_arn(
+            service="rds", resource="db", resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
+        )
+        SdkCalls.of(self, key=key).add(
             self,
-            name,
-            may=may,
+            "Database",
+            may=("rds:ModifyDBInstance", arn),
             always=call(True),
             # what is gone needs none
             on_delete=call(False, "ResourceNotFoundException|DBInstanceNotFound.*"),

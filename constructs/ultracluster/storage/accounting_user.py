@@ -24,6 +24,7 @@ from constructs import Construct, IDependable
 from ultracluster.network.admission import isolated_group
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import allow_use
+from ultracluster.security.deletion_protection import ANSWER
 from ultracluster.security.principals import trusted
 
 WAIT_S = 300
@@ -199,7 +200,8 @@ class AccountingUser(Construct):
         for statement in statements:
             role.add_to_policy(statement)
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copyfile(_FUNCTIONS / "broker.py", Path(folder) / "broker.py")
+            for code in (_FUNCTIONS / "broker.py", ANSWER):
+                shutil.copyfile(code, Path(folder) / code.name)
             made = lambda_.Function(
                 self,
                 "Broker",

@@ -14,9 +14,9 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import boto3  # pyright: ignore[reportMissingTypeStubs]
+from answer import answer  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
 
 ATTEMPTS, PAUSE_S = 4, 3
@@ -43,11 +43,11 @@ def handler(event: Mapping[str, Any], context: Any) -> dict[str, str]:
         # whatever went wrong, CloudFormation hears of it; messages of others could hold what they were sent
         why = str(error) if isinstance(error, RefusedError) else f"{type(error).__name__} in {__name__}"
         print(f"failed: {why}")  # noqa: T201 (the function's log)
-        _answer(event, "FAILED", why)
+        _respond(event, "FAILED", why)
         return {}
     print(f"done: {outcome}")  # noqa: T201
     if "ResponseURL" in event:
-        _answer(event, "SUCCESS", "")
+        _respond(event, "SUCCESS", "")
     return outcome
 
 
@@ -129,29 +129,5 @@ def _authorities(region: str) -> str:
     raise RefusedError(f"RDS's certificates cannot be had: {why}")
 
 
-def _answer(event: Mapping[str, Any], status: str, why: str) -> None:
-    """Tell CloudFormation, which waits for it (its User Guide, "Custom resource response objects").
-
-    Raises:
-        OSError: it could not be told, even after some attempts.
-    """
-    body = {
-        "Status": status,
-        "Reason": why[:1000] or "done",
-        "PhysicalResourceId": event.get("PhysicalResourceId") or f"{os.environ['SCHEMA']}-user",
-        **{key: event[key] for key in ("StackId", "RequestId", "LogicalResourceId")},
-    }
-    url = str(event["ResponseURL"])
-    at = urlsplit(url)
-    if at.scheme != "https" or not (at.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
-        raise ValueError("the address of the answer is not S3's")
-    data = json.dumps(body).encode()
-    put = urllib.request.Request(url, data, {"Content-Type": ""}, method="PUT")  # noqa: S310 (https)
-    for attempt in range(ATTEMPTS):
-        try:
-            with urllib.request.urlopen(put, timeout=20):  # noqa: S310
-                return
-        except OSError:
-            if attempt == ATTEMPTS - 1:
-                raise
-            time.sleep(PAUSE_S * (attempt + 1))
+def _respond(event: Mapping[str, Any], status: str, why: str) -> None:
+    answer(event, status, why, physical_id=f"{os.environ['SCHEMA']}-user")
