@@ -9,12 +9,15 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from metrics_fleet import Fleet, observed
 from metrics_stand import VERSIONS, metrics_stand, tools
 from ruamel.yaml import YAML
 
+from ultracluster.metrics import rules
 from ultracluster.metrics.routing import alert_manager
 from ultracluster.metrics.rules import rule_groups
 from ultracluster.model.cluster import Cluster
@@ -189,6 +192,26 @@ def test_promtool_takes_the_rules_of_every_kind_of_cluster(
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("name", ["prod", "eks-p5en", "trainium", "parallelcluster-gb200", "pcs-p6-b200"])
+def test_no_group_has_more_rules_than_the_default_quota(name: str) -> None:
+    assert all(0 < len(one["rules"]) <= 20 for one in _groups(name))
+
+
+@pytest.mark.parametrize(("count", "groups"), [(20, ["prod-records"]), (21, ["prod-records", "prod-records-2"]),
+                                               (41, ["prod-records", "prod-records-2", "prod-records-3"])])  # fmt: skip
+def test_a_further_rule_begins_a_further_group(
+    count: int, groups: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = next(record for record in rules.records() if not record.needs)
+    many = [replace(one, name=f"further:{number}") for number in range(count)]
+    monkeypatch.setattr(rules, "records", lambda: many)
+
+    found = [group for group in _groups("prod") if group["name"].startswith("prod-records")]
+
+    assert [group["name"] for group in found] == groups
+    assert [rule["record"] for group in found for rule in group["rules"]] == [row.name for row in many]
+
+
 def test_rules_are_left_out_where_nothing_could_raise_them() -> None:
     slurm, kubernetes, trainium = (_alerts(name) for name in ("prod", "eks-p5en", "trainium"))
 
@@ -201,9 +224,13 @@ def test_rules_are_left_out_where_nothing_could_raise_them() -> None:
 
 
 def _alerts(name: str) -> set[str]:
-    yaml = YAML(typ="safe")
-    groups = [one for text in rule_groups(observed(name)).values() for one in yaml.load(text)["groups"]]
+    groups = _groups(name)
     assert all(int(one["interval"].removesuffix("s")) >= 30 for one in groups), (
         "AMP takes no shorter interval"
     )
     return {rule["alert"] for one in groups for rule in one["rules"] if "alert" in rule}
+
+
+def _groups(name: str) -> list[dict[str, Any]]:
+    yaml = YAML(typ="safe")
+    return [one for text in rule_groups(observed(name)).values() for one in yaml.load(text)["groups"]]

@@ -341,14 +341,29 @@ def test_rules_and_alarms_pass_every_judge(watching: Get, name: str) -> None:  #
         assert len(json.dumps(resolved(rule["EventPattern"]), separators=(",", ":"))) <= 2048
 
 
-def test_stacks_with_the_longest_names_fit_into_a_pattern() -> None:
+def stack_rules(name: str, more: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Watch], list[str]]:
+    """Rules about stacks for an environment of this name with further stacks, and the stacks' names."""
     cluster = watched("hyperpod-eks-p5")
-    longest = cluster.environment.model_copy(update={"name": "n" * 30})
+    renamed = cluster.environment.model_copy(update={"name": name})
+    names = (*renamed.stack_names, *(renamed.stack_name(f"further-part-{one}") for one in range(more)))  # type: ignore[arg-type]
+    monkeypatch.setattr(type(renamed), "stack_names", names)
+    other = type(cluster)(**{**vars(cluster), "environment": renamed})
     stacks = "arn:aws-us-gov:cloudformation:us-gov-west-1:111122223333:stack/"
-    watch = next(
-        w for w in watches(type(cluster)(**{**vars(cluster), "environment": longest}), stacks=stacks)
-    )
-    assert len(json.dumps(watch.pattern, separators=(",", ":"))) <= 2048
+    return [one for one in watches(other, stacks=stacks) if one.name.startswith("stacks")], list(names)
+
+
+@pytest.mark.parametrize(("length", "more", "rules"), [(15, 0, 1), (30, 0, 1), (40, 4, 2), (40, 40, 5)])
+def test_stacks_of_any_number_and_length_of_name_fit_into_patterns(
+    length: int, more: int, rules: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, names = stack_rules("n" * length, more, monkeypatch)
+    ends = [
+        one["prefix"].partition(":stack/")[2] for rule in found for one in rule.pattern["detail"]["stack-id"]
+    ]
+
+    assert ends == [f"{name}/" for name in names], "each once, and no stack of another environment"
+    assert [one.name for one in found] == ["stacks", *(f"stacks-{number}" for number in range(2, rules + 1))]
+    assert all(len(json.dumps(one.pattern, separators=(",", ":"))) <= 2048 for one in found)
 
 
 def test_where_there_is_no_event_it_is_said_what_tells_instead() -> None:

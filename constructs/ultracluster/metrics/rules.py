@@ -1,8 +1,9 @@
 """Rules of Prometheus for one cluster: what Amazon Managed Service for Prometheus or any other one takes.
 
 Limits of AMP (AMP User Guide, quotas, read 2026-11-22): a rule interval of 30 seconds at least, 2,000 rules,
-a file of 1 MB. Fields that not every Prometheus knows are left out (`keep_firing_for` came with 2.42; whether
-AMP takes it is not documented): what must not flap looks back over a window instead.
+20 rules of a group by default, a file of 1 MB. Fields that not every Prometheus knows are left out
+(`keep_firing_for` came with 2.42; whether AMP takes it is not documented): what must not flap looks back over
+a window instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from ultracluster.model.cluster import Cluster
 
 RUNBOOKS = "docs/runbooks"
 """Where runbooks are, from the root of this repository."""
+MOST_RULES = 20
+"""Of a group: the default quota of AMP, and of Grafana Mimir. A group with more becomes several."""
 _SCOPES = {
     "rack": "{{ if $labels.rack }}rack {{ $labels.rack }}{{ else if $labels.node_group }}group"
     " {{ $labels.node_group }}{{ else if $labels.node }}node {{ $labels.node }}{{ else }}cluster{{ end }}",
@@ -36,8 +39,8 @@ def rule_groups(cluster: Cluster, *, runbooks: str = RUNBOOKS) -> dict[str, str]
     """
     facts = facts_of(cluster, runbooks=runbooks)
     return {
-        f"{facts.environment}-records": rule_file([_records(facts)]),
-        f"{facts.environment}-alerts": rule_file([one for name in GROUPS if (one := _alerts(facts, name))]),
+        f"{facts.environment}-records": rule_file(_records(facts)),
+        f"{facts.environment}-alerts": rule_file([one for name in GROUPS for one in _alerts(facts, name)]),
     }
 
 
@@ -46,26 +49,30 @@ def rule_file(groups: list[dict[str, object]]) -> str:
 
 
 def all_groups(facts: Facts) -> list[dict[str, object]]:
-    """Every group of rules, that of the records first."""
-    return [_records(facts), *(one for name in GROUPS if (one := _alerts(facts, name)))]
+    """Every group of rules, those of the records first."""
+    return [*_records(facts), *(one for name in GROUPS for one in _alerts(facts, name))]
 
 
-def _records(facts: Facts) -> dict[str, object]:
+def _records(facts: Facts) -> list[dict[str, object]]:
     wanted = [one for one in records() if one.needs <= facts.haves]
-    return _group(facts, "records", [_record(facts, one) for one in wanted])
+    return _groups(facts, "records", [_record(facts, one) for one in wanted])
 
 
-def _alerts(facts: Facts, name: str) -> dict[str, object] | None:
+def _alerts(facts: Facts, name: str) -> list[dict[str, object]]:
     wanted = [one for one in alerts() if one.group == name and one.needs <= facts.haves]
-    return _group(facts, name, [_alert(facts, one) for one in wanted]) if wanted else None
+    return _groups(facts, name, [_alert(facts, one) for one in wanted])
 
 
-def _group(facts: Facts, name: str, rules: list[dict[str, object]]) -> dict[str, object]:
-    return {
-        "name": f"{facts.environment}-{name}",
-        "interval": f"{facts.evaluation_seconds}s",
-        "rules": rules,
-    }
+def _groups(facts: Facts, name: str, rules: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Groups of as many rules as one may have: `dev-records`, `dev-records-2`; none without rules."""
+    return [
+        {
+            "name": f"{facts.environment}-{name}{f'-{at // MOST_RULES + 1}' if at else ''}",
+            "interval": f"{facts.evaluation_seconds}s",
+            "rules": rules[at : at + MOST_RULES],
+        }
+        for at in range(0, len(rules), MOST_RULES)
+    ]
 
 
 def _record(facts: Facts, record: Record) -> dict[str, object]:
@@ -100,4 +107,4 @@ def _expression(facts: Facts, text: str) -> str:
     return scoped(" ".join(facts.filled(text).split()), f'cluster="{facts.cluster}"')
 
 
-__all__ = ["RUNBOOKS", "all_groups", "rule_file", "rule_groups"]
+__all__ = ["MOST_RULES", "RUNBOOKS", "all_groups", "rule_file", "rule_groups"]

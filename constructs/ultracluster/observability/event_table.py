@@ -6,6 +6,7 @@ known only after the deploy: the rules are there before the cluster is.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,10 @@ from ultracluster.model import Cluster
 from ultracluster.observability.event_words import FAILED_STACKS, HEALTH_SERVICES
 
 Pattern = dict[str, Any]
+LONGEST_PATTERN = 2048
+"""Characters (Amazon EventBridge User Guide, quotas: size of an event pattern)."""
+LONGEST_ARN = len("arn:aws-us-gov:cloudformation:ap-southeast-1:111122223333:stack/")
+"""Characters in front of a stack's name, of the longest partition and the longest Region."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +57,7 @@ def watches(cluster: Cluster, *, stacks: str) -> list[Watch]:
         stacks: how the ARN of a stack in its account begins, `arn:aws:cloudformation:...:stack/`; may hold
             tokens.
     """
-    found = [_stacks(cluster, stacks), _health(cluster)]
+    found = [*_stacks(cluster, stacks), _health(cluster)]
     if cluster.traits.hyperpod:
         found += _hyperpod(cluster)
     found += _reservations(cluster)
@@ -74,28 +79,45 @@ def _told(cluster: Cluster, text: str, run: str) -> str:
     return f"Ultracluster {cluster.name}: {text} Run: ultracluster {run}"
 
 
-def _stacks(cluster: Cluster, stacks: str) -> Watch:
+def _stacks(cluster: Cluster, stacks: str) -> Iterator[Watch]:
+    """As many rules as the names need: one prefix for all would also match `prod-eu-network` for `prod`."""
     names = list(cluster.environment.stack_names)
     if cluster.traits.own_stack:
         names.append(cluster.cluster_name)
-    return Watch(
-        name="stacks",
-        pattern={
-            "source": ["aws.cloudformation"],
-            "detail-type": ["CloudFormation Stack Status Change"],
-            "detail": {
-                "stack-id": [{"prefix": f"{stacks}{name}/"} for name in names],
-                "status-details": {"status": FAILED_STACKS},
+    for number, some in enumerate(_fitting(names), start=1):
+        yield Watch(
+            name="stacks" if number == 1 else f"stacks-{number}",
+            pattern=_stack_pattern([f"{stacks}{name}/" for name in some]),
+            paths={
+                "stack": "$.detail.stack-id",
+                "status": "$.detail.status-details.status",
+                "why": "$.detail.status-details.status-reason",
             },
+            text=_told(cluster, "stack <stack> is <status>. <why>", f"doctor {cluster.name}"),
+            source="AWS CloudFormation User Guide, Stack Status Change event detail",
+        )
+
+
+def _stack_pattern(prefixes: list[str]) -> Pattern:
+    return {
+        "source": ["aws.cloudformation"],
+        "detail-type": ["CloudFormation Stack Status Change"],
+        "detail": {
+            "stack-id": [{"prefix": prefix} for prefix in prefixes],
+            "status-details": {"status": FAILED_STACKS},
         },
-        paths={
-            "stack": "$.detail.stack-id",
-            "status": "$.detail.status-details.status",
-            "why": "$.detail.status-details.status-reason",
-        },
-        text=_told(cluster, "stack <stack> is <status>. <why>", f"doctor {cluster.name}"),
-        source="AWS CloudFormation User Guide, Stack Status Change event detail",
-    )
+    }
+
+
+def _fitting(names: list[str]) -> list[list[str]]:
+    """The names in parts that each fit into one pattern, with the longest ARN that there is."""
+    parts: list[list[str]] = [[]]
+    for name in names:
+        tried = [f"{'x' * LONGEST_ARN}{one}/" for one in (*parts[-1], name)]
+        if len(json.dumps(_stack_pattern(tried), separators=(",", ":"))) > LONGEST_PATTERN:
+            parts.append([])
+        parts[-1].append(name)
+    return parts
 
 
 def _health(cluster: Cluster) -> Watch:
