@@ -14,6 +14,7 @@ from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
+from ultracluster.observability.log_groups import pcs_log_group
 
 
 def add_cluster(
@@ -63,6 +64,12 @@ def _outputs(stack: Stack, cluster: Cluster, pcs: PcsCluster, session: SessionDo
     CfnOutput(stack, "ClusterName", value=pcs.cluster_name, description="PCS cluster")
     CfnOutput(stack, "ClusterId", value=pcs.cluster_id, description="PCS cluster")
     CfnOutput(stack, "ClusterArn", value=pcs.cluster_arn, description="PCS cluster")
+    CfnOutput(
+        stack,
+        "LogGroup",
+        value=pcs_log_group(cluster, pcs.cluster_id),
+        description="Scaling and scheduler logs of PCS",
+    )
     CfnOutput(
         stack,
         "NodeLogs",

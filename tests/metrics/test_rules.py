@@ -197,8 +197,14 @@ def test_no_group_has_more_rules_than_the_default_quota(name: str) -> None:
     assert all(0 < len(one["rules"]) <= 20 for one in _groups(name))
 
 
-@pytest.mark.parametrize(("count", "groups"), [(20, ["prod-records"]), (21, ["prod-records", "prod-records-2"]),
-                                               (41, ["prod-records", "prod-records-2", "prod-records-3"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "groups"),
+    [
+        (20, ["prod-records"]),
+        (21, ["prod-records", "prod-records-2"]),
+        (41, ["prod-records", "prod-records-2", "prod-records-3"]),
+    ],
+)
 def test_a_further_rule_begins_a_further_group(
     count: int, groups: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

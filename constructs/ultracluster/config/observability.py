@@ -10,6 +10,8 @@ from ultracluster.config.base import OR_TOKEN, Line, Many, Model, Values
 
 MAX_RETENTION_DAYS = 1095
 """Three years (Amazon Managed Service for Prometheus User Guide, "Configure your workspace", 2026-10)."""
+LOG_RETENTION_DAYS = 90
+"""Of log groups, unless a file says another number."""
 WORKSPACE_ARN = r"^arn:aws[a-z-]*:aps:[a-z0-9-]+:[0-9]{12}:workspace/ws-[0-9a-f-]+$"
 
 WorkspaceArn = Annotated[
@@ -145,7 +147,7 @@ class Observability(Model):
     100 %. By default there is no budget."""
     extension: Extension | None = None
     """Of `kind: hyperpod` on Slurm."""
-    log_retention_days: Literal[30, 60, 90, 120, 180, 365, 731] = 90
+    log_retention_days: Literal[30, 60, 90, 120, 180, 365, 731] = LOG_RETENTION_DAYS
     """Days that logs are kept which HyperPod, PCS and the accounting database write to CloudWatch. Without
     `observability` PCS writes none, and the others are kept for ever."""
 

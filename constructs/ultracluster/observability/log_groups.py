@@ -15,6 +15,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr
 from constructs import Construct, IDependable
 
+from ultracluster.config.observability import LOG_RETENTION_DAYS
 from ultracluster.model import Cluster
 from ultracluster.observability.log_patterns import LogWatch, log_watches, lustre_watch, namespace
 from ultracluster.security.acknowledgements import acknowledge, wildcard
@@ -35,7 +36,11 @@ def add_service_logs(
     removal_policy: RemovalPolicy,
 ) -> None:
     """Add what is to be said of a cluster's log group, in the stack of the cluster: its name has an id that
-    is known only there. Nothing where the environment asks for no observability.
+    is known only there.
+
+    What a service delivers is delivered to every environment: without it nobody could say why a first node
+    does not come. A group that the service makes itself is changed, and lines are counted, only where the
+    environment asks for observability.
 
     Args:
         scope: of the cluster's stack.
@@ -46,9 +51,7 @@ def add_service_logs(
         removal_policy: of groups that are made here.
     """
     wanted = cluster.environment.observability
-    if wanted is None:
-        return
-    if cluster.traits.hyperpod:
+    if cluster.traits.hyperpod and wanted:
         home = Construct(scope, "ServiceLogs")
         name = f"{cluster.log_group}{service_id}"
         settled = _settle(home, name, below=f"{cluster.log_group}*", key=key, days=wanted.log_retention_days)
@@ -58,16 +61,25 @@ def add_service_logs(
         group = logs.LogGroup(
             home,
             "Group",
-            # below this name the service that delivers needs no policy of the account, of which there are ten
-            log_group_name=f"/aws/vendedlogs/pcs/{cluster.cluster_name}",
+            log_group_name=pcs_log_group(cluster, service_id),
             encryption_key=key,
-            retention=retention(wanted.log_retention_days),
+            retention=retention(wanted.log_retention_days if wanted else LOG_RETENTION_DAYS),
             removal_policy=removal_policy,
         )
         _deliver(home, cluster, group, service_arn)
-        add_metric_filters(
-            home, cluster, log_watches(cluster), log_group_name=group.log_group_name, after=[group]
-        )
+        if wanted:
+            add_metric_filters(
+                home, cluster, log_watches(cluster), log_group_name=group.log_group_name, after=[group]
+            )
+
+
+def pcs_log_group(cluster: Cluster, cluster_id: str) -> str:
+    """The name of the log group that PCS delivers to.
+
+    Below `/aws/vendedlogs/` the service that delivers needs no policy of the account, of which there are ten;
+    with the id a retained group is not in the way of the next cluster of the same name.
+    """
+    return f"/aws/vendedlogs/pcs/{cluster.cluster_name}-{cluster_id}"
 
 
 def add_database_logs(scope: Construct, cluster: Cluster, *, key: kms.IKey, database_id: str | None) -> None:
@@ -195,4 +207,5 @@ __all__ = [
     "add_lustre_errors",
     "add_metric_filters",
     "add_service_logs",
+    "pcs_log_group",
 ]

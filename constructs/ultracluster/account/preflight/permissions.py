@@ -77,7 +77,7 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "observability": watching is not None,
         "budget": watching is not None and watching.monthly_budget_usd is not None,
         "counted-logs": watching is not None and (traits.hyperpod or bool(traits.delivered_logs)),
-        "delivered-logs": watching is not None and bool(traits.delivered_logs),
+        "delivered-logs": bool(traits.delivered_logs),
         "workspace": watching is not None and watching.makes_workspace,
         "grafana": watching is not None and watching.makes_grafana,
         "scraper": watching is not None and collects(cluster) and watching.collector == "managed",
