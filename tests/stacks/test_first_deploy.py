@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
 import pytest
+from iam_proof.evaluator import FOLDER
 from project import ENVIRONMENTS, ROOT
+from ruamel.yaml import YAML
 from templates import Synthesised, assembly, many, statements
 from wish_cases import OVERLAYS
 
@@ -83,3 +87,87 @@ def test_protection_of_a_control_plane_is_switched_on_last(file: str) -> None:
 
     assert busy and busy <= before
     assert before >= {of.stack_name(part) for part in ("system", "cluster", "workloads")}
+
+
+@pytest.mark.parametrize("file", files_of("pcs"))
+def test_somebody_has_the_logs_of_the_scheduler(file: str) -> None:
+    """PCS runs slurmctld at AWS: without a delivery nobody can read why a first node does not come."""
+    template = synthesised(file).templates[environment(file).stack_name("cluster")]
+
+    def of(kind: str) -> list[dict[str, Any]]:
+        return [one["Properties"] for one in template["Resources"].values() if one["Type"] == kind]
+
+    delivered = {one["Name"]: one["LogType"] for one in of("AWS::Logs::DeliverySource")}
+    assert set(delivered.values()) == {"PCS_SCALING_LOGS", "PCS_SCHEDULER_LOGS"}
+    assert {one["DeliverySourceName"] for one in of("AWS::Logs::Delivery")} == delivered.keys()
+    (group,) = [
+        one
+        for one in of("AWS::Logs::LogGroup")
+        if "/aws/vendedlogs/pcs/" in json.dumps(one.get("LogGroupName"))
+    ]
+    assert group["KmsKeyId"] and group["RetentionInDays"] == (180 if environment(file).observability else 90)
+    assert "LogGroup" in template["Outputs"]
+
+
+ACTIONS = FOLDER / "node_modules" / "@cloud-copilot" / "iam-data" / "data" / "actions"
+"""The Service Authorization Reference as data: what actions take as resources."""
+
+
+@cache
+def actions_of(service: str) -> dict[str, Any]:
+    file = ACTIONS / f"{service}.json"
+    return json.loads(file.read_text()) if file.is_file() else {}
+
+
+def never_matching(statement: dict[str, Any]) -> set[str]:
+    """Actions of a statement that take no resource, where it names resources: it is never about them."""
+    if "*" in many(statement.get("Resource", "*")):
+        return set()
+    found: set[str] = set()
+    for pattern in many(statement.get("Action", [])):
+        service, _, name = pattern.lower().partition(":")
+        meant = [one for key, one in actions_of(service).items() if fnmatchcase(key, name)]
+        assert meant, f"{pattern}: the Service Authorization Reference has no such action"
+        if "*" not in name:  # of a group of actions some may have a resource
+            found |= {pattern for one in meant if not one["resourceTypes"]}
+    return found
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_action_without_resources_is_restricted_to_some(file: str) -> None:
+    made = synthesised(file).templates
+    found = {
+        f"{stack} {logical} {action}"
+        for stack, template in made.items()
+        for logical, one in statements(template)
+        for action in never_matching(one)
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("action", "found"),
+    [
+        ("elasticloadbalancing:SetWebAcl", True),
+        ("ec2:DescribeInstances", True),
+        ("elasticloadbalancing:SetRulePriorities", False),
+    ],
+)
+def test_an_action_without_resources_is_seen(action: str, found: bool) -> None:
+    arn = "arn:aws:elasticloadbalancing:us-east-2:111122223333:loadbalancer/*"
+    assert bool(never_matching({"Action": action, "Resource": [arn]})) is found
+    assert not never_matching({"Action": [action], "Resource": "*"})
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_patterns_and_groups_of_rules_are_below_the_quotas(file: str) -> None:
+    """Amazon EventBridge User Guide and AMP User Guide, quotas: 2,048 characters, 20 rules by default."""
+    made = synthesised(file)
+    for rule in made.resources("AWS::Events::Rule").values():
+        pattern = re.sub(
+            r"\s*\{\s*\"(Ref|Fn::\w+)\".*?\}", "x" * 30, json.dumps(rule["Properties"]["EventPattern"])
+        )
+        assert len(pattern) <= 2048
+    for one in made.resources("AWS::APS::RuleGroupsNamespace").values():
+        groups = YAML(typ="safe").load(one["Properties"]["Data"])["groups"]
+        assert all(len(group["rules"]) <= 20 for group in groups)
