@@ -41,6 +41,7 @@ MINUTES = {
     "AWS::CloudFormation::CustomResource": 1.0,
     "Custom::AccountingUser": 0.1,  # two calls and five statements: seconds; the others copy files or wait
     "Custom::AWS": 0.05,  # one call of the SDK
+    "Custom::EksDeletionProtection": 0.5,  # a flag, asked for every 15 seconds: two questions
     "AWS::IAM::Role": 0.4,
     "AWS::IAM::Policy": 0.4,
     "AWS::IAM::ManagedPolicy": 0.4,

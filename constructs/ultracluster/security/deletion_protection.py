@@ -87,18 +87,22 @@ class DeletionProtection(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         allow_use(self, key, "logs")
+        arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=name)
+        rights = [
+            iam.PolicyStatement(sid=sid, actions=actions, resources=[resource])
+            for sid, actions, resource in (
+                ("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log.log_group_arn),
+                ("Switch", ["eks:DescribeCluster", "eks:DescribeUpdate", "eks:UpdateClusterConfig"], arn),
+            )
+        ]
+        # the last stack of a deploy: a policy beside the role would come after it, and take as long again
         role = iam.Role(
             self,
             "SwitchRole",
             assumed_by=trusted(self, "lambda.amazonaws.com"),
             description="Switches the deletion protection of an EKS cluster",
+            inline_policies={"Switch": iam.PolicyDocument(statements=rights)},
         )
-        arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=name)
-        for sid, actions, resource in (
-            ("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], log.log_group_arn),
-            ("Switch", ["eks:DescribeCluster", "eks:DescribeUpdate", "eks:UpdateClusterConfig"], arn),
-        ):
-            role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=[resource]))
         with tempfile.TemporaryDirectory() as folder:  # the CDK copies it at once
             for code in (_FUNCTIONS / "switch.py", ANSWER):
                 shutil.copyfile(code, Path(folder) / code.name)
@@ -113,8 +117,7 @@ class DeletionProtection(Construct):
                 timeout=LIMIT,
                 log_group=log,
             )
-        function.node.add_dependency(role)
-        switch = CustomResource(
+        CustomResource(
             self,
             "Cluster",
             resource_type=EKS_SWITCH,
@@ -122,7 +125,6 @@ class DeletionProtection(Construct):
             service_timeout=LIMIT.plus(Duration.minutes(1)),
             properties={"ClusterName": name},
         )
-        switch.node.add_dependency(role)
 
     def _protect_database(self, name: str, key: kms.IKey | None) -> None:
         def call(protected: bool, ignored: str | None = None) -> cr.AwsSdkCall:
