@@ -167,7 +167,7 @@ def _order(cluster: Cluster, stacks: dict[StackPart, Stack]) -> None:
     if cluster.traits.kubernetes and cluster.traits.hyperpod:
         waits["cluster"] = (*waits["cluster"], "buckets")
         waits["workloads"] = (*waits["workloads"], "cluster")
-    if cluster.karpenter:
+    if cluster.karpenter or getattr(cluster.settings, "create_nodes", "") == "after-system":
         waits["cluster"] = (*waits["cluster"], "system")
     for part, stack in stacks.items():
         for first in waits[part]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ from project import ENVIRONMENTS, ROOT
 from templates import Synthesised
 
 from ultracluster.config import load
+from ultracluster.plan.node_order import MINUTES
 
 
 def _module() -> ModuleType:
@@ -116,6 +118,19 @@ def test_a_circle_is_told() -> None:
     template = {"Resources": {"A": resource("T", X={"Ref": "B"}), "B": resource("T", X={"Ref": "A"})}}
     with pytest.raises(ValueError, match="wait for each other"):
         model.longest(template)
+
+
+def test_the_plan_prints_the_minutes_of_the_model(synthesised: Callable[[str], Synthesised]) -> None:
+    """What waiting for the system stack adds to the first deploy of HyperPod with Kubernetes."""
+    name = "hyperpod-eks-p5"
+    stacks = model.read([synthesised(name).folder])
+    later = [
+        replace(one, after=one.after | {f"{name}-system"}) if one.name == f"{name}-cluster" else one
+        for one in stacks
+    ]
+    added = model.side_by_side(later).minutes - model.side_by_side(stacks).minutes
+
+    assert round(added) == MINUTES
 
 
 SETTLING = 0.2

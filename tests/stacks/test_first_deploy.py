@@ -12,6 +12,7 @@ import pytest
 from iam_proof.evaluator import FOLDER
 from project import ENVIRONMENTS, ROOT
 from ruamel.yaml import YAML
+from rules_support import changed, environment_data, loaded
 from templates import Synthesised, assembly, many, statements
 from wish_cases import OVERLAYS
 
@@ -87,6 +88,16 @@ def test_protection_of_a_control_plane_is_switched_on_last(file: str) -> None:
 
     assert busy and busy <= before
     assert before >= {of.stack_name(part) for part in ("system", "cluster", "workloads")}
+
+
+@pytest.mark.parametrize("order", ["beside-system", "after-system"])
+def test_nodes_of_hyperpod_come_beside_the_system_stack_or_after_it(order: str) -> None:
+    name = "hyperpod-eks-p5"
+    asked = loaded(changed(environment_data(name), {"orchestrator.create_nodes": order})).environment
+    before = waits(assembly(asked, checked=False), f"{name}-cluster")
+
+    assert f"{name}-control-plane" in before
+    assert (f"{name}-system" in before) == (order == "after-system")
 
 
 @pytest.mark.parametrize("file", files_of("pcs"))

@@ -173,7 +173,7 @@ def _heading(found: Estimate) -> list[str]:
         told.text,
         told.strict_line,
     ]
-    return [*lines, *filter(None, [told.idle_line])]
+    return [*lines, *filter(None, [told.idle_line, told.order_line])]
 
 
 def _rows(found: Estimate, sources: _Sources) -> dict[str, list[_Row]]:

@@ -133,8 +133,9 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     if plan.stacks_of_aws:
         yield "of AWS", f"{', '.join(plan.stacks_of_aws)}; their rights: docs/parallelcluster.md"
     yield "cost", f"{plan.cost.text} (ultracluster cost {plan.asked_as})"
+    money = plan.cost
     yield from (
-        ("", line) for line in (plan.cost.strict_line, plan.cost.idle_line, *plan.cost.faults) if line
+        ("", line) for line in (money.strict_line, money.idle_line, money.order_line, *money.faults) if line
     )
     yield "warnings", warning_counts(plan)
     for one in plan.open_warnings:

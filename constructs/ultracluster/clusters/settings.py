@@ -138,6 +138,7 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     lifecycle: Literal["on-create"]
     provisioning: Literal["continuous", "classic"]
     node_recovery: Literal["automatic", "none"]
+    create_nodes: Literal["beside-system", "after-system"]
     autoscaling: KarpenterAutoscaling | None
     tiered_checkpoints_percent: int | None
     checkpoint_tier: CheckpointTier | None

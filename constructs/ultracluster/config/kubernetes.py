@@ -200,6 +200,11 @@ class HyperPodEks(_Kubernetes):
     change. Cannot change later."""
     node_recovery: Literal["automatic", "none"] = "automatic"
     """Replace or reboot faulty nodes by itself."""
+    create_nodes: Literal["beside-system", "after-system"] = "beside-system"
+    """When a deploy creates HyperPod's nodes. `beside-system`: while system nodes, add-ons and charts are
+    created, which they need for jobs and not to join; if these fail, nodes are paid for and wait.
+    `after-system`: when these are there, as in AWS's guide. `ultracluster plan` prints the minutes and the
+    price."""
     autoscaling: KarpenterAutoscaling | None = None
     """Let HyperPod's Karpenter start and end nodes."""
     tiered_checkpoints_percent: Annotated[int, Field(ge=0, le=100)] | None = None

@@ -16,6 +16,7 @@ from ultracluster.catalog.prices import REFERENCE_REGIONS, Figure, Own, derived_
 from ultracluster.model import Cluster, Group
 from ultracluster.plan.billed import billed
 from ultracluster.plan.billed_item import PREPAID, Item
+from ultracluster.plan.node_order import NodeOrder, node_order
 
 Mark = Literal["", "old", "undated", "derived", "elsewhere", "not priced", "by use"]
 """Empty: the thing's own price in this Region, of the last 90 days; such lines are the strict sum. `old` and
@@ -97,6 +98,8 @@ class Estimate:
     days: int | None
     lines: tuple[Line, ...]
     idle: Idle | None
+    order: NodeOrder | None
+    """What the order of HyperPod's nodes and the system stack costs; None elsewhere."""
     committed: tuple[Committed, ...]
     faults: tuple[str, ...]
     """Why prices of a file, or of AWS, could not be used."""
@@ -191,6 +194,9 @@ def estimate(
         days=days,
         lines=lines,
         idle=_idle(cluster, lines),
+        order=node_order(
+            cluster, {line.item.group: (line.prepaid, line.per_hour) for line in lines if line.item.group}
+        ),
         committed=tuple(_committed(cluster.region, lines, on, own)),
         faults=tuple(faults),
     )

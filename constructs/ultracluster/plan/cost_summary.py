@@ -12,6 +12,7 @@ from ultracluster.catalog.prices import HOURS_PER_MONTH, YOUNG, Figure
 from ultracluster.model import Cluster
 from ultracluster.plan.cost import Estimate, Idle, Line, estimate
 from ultracluster.plan.cost_parts import CostPart, cost_parts
+from ultracluster.plan.node_order import NodeOrder
 from ultracluster.plan.price_file import PriceFile
 
 
@@ -38,6 +39,8 @@ class CostPlan:
     """Node groups whose instances are among those."""
     idle: Idle | None
     """What an idle or failed node costs."""
+    order: NodeOrder | None
+    """What the order of HyperPod's nodes and the system stack costs; None elsewhere."""
     faults: tuple[str, ...]
     """Why prices of a file could not be used."""
     parts: tuple[CostPart, ...] = ()
@@ -102,9 +105,18 @@ class CostPlan:
             text += f"; {rough(burn.job_per_hour)} USD/h while a job on {burn.job_nodes:,} nodes waits for it"
         return text
 
+    @property
+    def order_line(self) -> str:
+        """What the order of nodes and system stack costs, in words; empty where there is none."""
+        if self.order is None:
+            return ""
+        usd = self.order.per_hour
+        return self.order.words("an unknown cost" if usd is None else f"about {rough(usd)} USD/h")
+
     def document(self) -> dict[str, Any]:
         """The figures and words for machines."""
-        words = {name: getattr(self, name) for name in ("text", "short", "strict_line", "idle_line")}
+        names = ("text", "short", "strict_line", "idle_line", "order_line")
+        words = {name: getattr(self, name) for name in names}
         return {**asdict(self), **words}
 
 
@@ -123,6 +135,7 @@ def summary(found: Estimate) -> CostPlan:
         not_priced=tuple(dict.fromkeys(_names(found))),
         nodes_not_priced=tuple(line.item.group for line in found.not_priced if line.item.group),
         idle=found.idle,
+        order=found.order,
         faults=found.faults,
         parts=cost_parts(found),
     )

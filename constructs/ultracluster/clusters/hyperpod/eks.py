@@ -190,7 +190,7 @@ class HyperPodEksCluster(ClusterConstruct):
             self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
         )
         self.key = ClusterKey.of(self, key or (control_plane.key if control_plane else None))
-        system = None
+        system = parts = None
         if control_plane is None:
             if vpc is None or not control_plane_subnets:
                 raise ValueError(
@@ -208,8 +208,9 @@ class HyperPodEksCluster(ClusterConstruct):
                 key=secrets_key or self.key,
             )
             with made.in_words_of_rules():
+                parts = Construct(self, "System")
                 system = add_system(
-                    Construct(self, "System"),
+                    parts,
                     made.cluster,
                     configurations=made.configurations,
                     plane=control_plane,
@@ -252,6 +253,8 @@ class HyperPodEksCluster(ClusterConstruct):
         accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
         self._rights.depend_on_policy(self.resource)
+        if parts and self._config.create_nodes == "after-system":
+            self.resource.node.add_dependency(parts)
         self.resource.node.add_dependency(
             *first,
             bundle,

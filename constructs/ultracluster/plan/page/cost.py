@@ -13,7 +13,7 @@ def cost_section(cost: CostPlan) -> Element:
     """Its sum in words, one bar of everything, and a bar for each part."""
     longest = max((part.most_per_month or part.per_month or 0 for part in cost.parts), default=0)
     rows = [_row(place, part, cost, longest) for place, part in enumerate(cost.parts)]
-    lines = [cost.text, cost.strict_line, cost.idle_line, *cost.faults]
+    lines = [cost.text, cost.strict_line, cost.idle_line, cost.order_line, *cost.faults]
     return section(
         "Cost",
         tag("div", _share(cost), tag("div", rows, class_="bars"), _legend(cost), class_="card"),
