@@ -6,10 +6,13 @@ from ultracluster.catalog import instance_type
 from ultracluster.catalog.hyperpod_eks import (
     health_agent_image,
     health_agent_regions,
+    hyperpod_kubernetes_agreed,
+    hyperpod_kubernetes_pages,
     hyperpod_kubernetes_window,
     mig_manager_knows,
     mig_profiles,
 )
+from ultracluster.config.kubernetes import HyperPodEks
 
 
 def test_the_agents_image_is_in_the_region_that_asks() -> None:
@@ -29,3 +32,15 @@ def test_profiles_divide_a_gpu_and_other_types_have_none() -> None:
 def test_the_window_of_releases_is_in_order() -> None:
     first, last = hyperpod_kubernetes_window()
     assert [int(part) for part in first.split(".")] <= [int(part) for part in last.split(".")]
+
+
+def test_what_is_shipped_is_what_all_pages_agree_on() -> None:
+    pages = hyperpod_kubernetes_pages()
+
+    def order(release: str) -> list[int]:
+        return [int(part) for part in release.split(".")]
+
+    lasts = sorted((last for _, last, _ in pages), key=order)
+    assert len(pages) > 1 and all(page and date for page, _, date in pages)
+    assert (lasts[0], lasts[-1]) == (hyperpod_kubernetes_agreed(), hyperpod_kubernetes_window()[1])
+    assert HyperPodEks().kubernetes_version == hyperpod_kubernetes_agreed()

@@ -16,7 +16,9 @@ from rules_support import changed, environment_data, loaded
 from templates import Synthesised, assembly, many, statements
 from wish_cases import OVERLAYS
 
+from ultracluster.catalog.hyperpod_eks import hyperpod_kubernetes_agreed
 from ultracluster.config import Environment, load
+from ultracluster.config.kubernetes import HyperPodEks
 
 FILES = [*(f"environments/{name}.yaml" for name in ENVIRONMENTS), *OVERLAYS]
 
@@ -88,6 +90,14 @@ def test_protection_of_a_control_plane_is_switched_on_last(file: str) -> None:
 
     assert busy and busy <= before
     assert before >= {of.stack_name(part) for part in ("system", "cluster", "workloads")}
+
+
+@pytest.mark.parametrize("file", files_of("hyperpod-eks"))
+def test_the_kubernetes_release_is_the_newest_that_all_pages_of_aws_have(file: str) -> None:
+    asked = environment(file).orchestrator
+    assert isinstance(asked, HyperPodEks) and asked.kubernetes_version == hyperpod_kubernetes_agreed()
+    (plane,) = synthesised(file).resources("AWS::EKS::Cluster").values()
+    assert plane["Properties"]["Version"] == hyperpod_kubernetes_agreed()
 
 
 @pytest.mark.parametrize("order", ["beside-system", "after-system"])

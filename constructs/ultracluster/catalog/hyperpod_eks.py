@@ -101,6 +101,16 @@ def hyperpod_kubernetes_window() -> tuple[str, str]:
     return window["first"], window["last"]
 
 
+def hyperpod_kubernetes_agreed() -> str:
+    """The last Kubernetes release that all of AWS's pages have for HyperPod."""
+    return _document()["kubernetes"]["agreed"]
+
+
+def hyperpod_kubernetes_pages() -> tuple[tuple[str, str, str], ...]:
+    """AWS's pages on HyperPod and Kubernetes: title, last release, and date of the page or of its reading."""
+    return tuple((one["page"], one["last"], one["date"]) for one in _document()["kubernetes"]["pages"])
+
+
 def training_operator_floor(resilience: str) -> str:
     """The lowest version of the training operator for a kind of resilient training, as `v1.2.0`.
 

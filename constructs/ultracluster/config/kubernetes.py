@@ -193,6 +193,9 @@ class HyperPodEks(_Kubernetes):
     `system` are managed by EKS."""
 
     kind: Literal["hyperpod-eks"] = "hyperpod-eks"
+    kubernetes_version: Annotated[str, Field(pattern=r"^1\.[0-9][0-9]$", examples=["1.35"])] = "1.35"
+    """Kubernetes release of the control plane; moves up one release at a time. The default is the newest one
+    that all of AWS's pages have for HyperPod."""
     lifecycle: Literal["on-create"] = "on-create"
     """When our scripts run: before a node joins the cluster. HyperPod takes no group without a script."""
     provisioning: Literal["continuous", "classic"] = "continuous"

@@ -9,6 +9,8 @@ from ultracluster.catalog import Region
 from ultracluster.catalog.hyperpod_eks import (
     health_agent_regions,
     hyperpod_addon_window,
+    hyperpod_kubernetes_agreed,
+    hyperpod_kubernetes_pages,
     hyperpod_kubernetes_window,
     tiered_checkpoints,
 )
@@ -51,7 +53,31 @@ def release_of_images(hyperpod: HyperPodEks) -> Iterator[Breach]:
         yield Breach(
             ("kubernetes_version",),
             f"HyperPod's images are for {first} to {last}: nodes would not join a control plane of {wanted}.",
-            write(last),
+            write(hyperpod_kubernetes_agreed()),
+        )
+
+
+@HPE.rule(
+    120,
+    "warning",
+    "All of AWS's pages have the Kubernetes release for HyperPod",
+    source="SageMaker Developer Guide, SageMaker HyperPod AMI releases for Amazon EKS; Getting started with "
+    "Amazon EKS support in SageMaker HyperPod",
+    date="2026-11-27",
+)
+def release_of_every_page(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    wanted, agreed = hyperpod.kubernetes_version, hyperpod_kubernetes_agreed()
+    if _minor(agreed) < _minor(wanted) <= _minor(hyperpod_kubernetes_window()[1]):
+        said = ", ".join(
+            f"`{page}` ({date}) up to {newest}" for page, newest, date in hyperpod_kubernetes_pages()
+        )
+        yield Breach(
+            ("kubernetes_version",),
+            f"AWS's pages disagree on the releases that HyperPod supports: {said}. Where the older one is "
+            f"right, nodes do not join a control plane of {wanted}, which cannot go back.",
+            write(agreed).noting(
+                "or acknowledge this once a node of HyperPod has joined such a control plane"
+            ),
         )
 
 
