@@ -100,7 +100,9 @@ class Grafana(Model):
     saml_role_attribute: Line = "role"
     """Attribute of the SAML assertion whose values `admins` names."""
     version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+$", examples=["10.4"])] = "10.4"
-    """Grafana's version. AWS raises it on request and never lowers it."""
+    """Grafana's version; AWS offers 8.4, 9.4, 10.4, 12.4 and 13. The default is the oldest one that reads our
+    boards: AWS raises a version on request and never lowers it. Where people have raised it in the console,
+    write the new one here before the next deploy."""
     workspace_id: Annotated[str, Field(pattern=r"^g-[0-9a-f]{10}$", examples=["g-1234567890"])] | None = None
     """A workspace that exists; by default one is made. Its role must be able to read the metrics."""
 
