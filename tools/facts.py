@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from tools import catalog_from_authorities as authorities
+from tools import managed_policies
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.eks_calendar import kubernetes_releases, kubernetes_support
 from ultracluster.catalog.pcs import pcs_slurm_versions
@@ -56,7 +57,7 @@ class Line:
 
 def everything(today: dt.date) -> list[Line]:
     """All that is to do, or to know, on a day."""
-    return [*_generated(), *_types(), *_ages(today), *_ends(today)]
+    return [*_generated(), *_types(), *_policies(), *_ages(today), *_ends(today)]
 
 
 def compared(file: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Line]:
@@ -117,6 +118,12 @@ def _types() -> Iterator[Line]:
         yield Line("new", "instances.json", f"{name}: training plans are sold for it")
     for name in sorted(ours - plans):
         yield Line("gone", "instances.json", f"{name}: no training plans any more")
+
+
+def _policies() -> Iterator[Line]:
+    found = managed_policies.differences(managed_policies.recorded(), managed_policies.newest())
+    for kind, what in found:
+        yield Line(cast("Kind", kind), managed_policies.FILE.name, what)
 
 
 def _ages(today: dt.date) -> Iterator[Line]:

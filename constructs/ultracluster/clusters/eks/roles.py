@@ -206,6 +206,7 @@ _CNI_SEES = [
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstances",
     "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSecurityGroups",
     "ec2:DescribeSubnets",
     "ec2:DescribeTags",
 ]
