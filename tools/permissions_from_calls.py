@@ -36,7 +36,7 @@ MIRRORS = ("software/supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
 BUYS = ("account/capacity_buy.py",)
 """Modules that spend money: a policy of their own."""
-DEPLOYS = ("change/policy_openings.py",)
+DEPLOYS = ("account/delete_logs.py", "change/policy_openings.py")
 """Modules that act while stacks are deployed: nobody else has to have their rights."""
 
 

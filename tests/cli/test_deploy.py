@@ -396,3 +396,72 @@ def test_the_lock_is_not_held_while_it_waits_for_nodes(
 
     monkeypatch.setattr(subprocess, "run", run)
     assert ran("deploy", "dev", "--yes").exit_code == 0 and held == [False]
+
+
+GROUP = "/aws/eks/hyperpod-eks-p5/cluster"
+
+
+@pytest.fixture
+def kubernetes(project: Project) -> Project:
+    """The same with an environment that has an EKS control plane."""
+    text = (ROOT / "environments" / "hyperpod-eks-p5.yaml").read_text().replace("111122223333", "123456789012")
+    project.file = project.file.with_name("hyperpod-eks-p5.yaml")
+    project.file.write_text(text)
+    return project
+
+
+def log_group(*streams: str) -> Any:
+    logs = boto3.client("logs", "us-east-2")
+    logs.create_log_group(logGroupName=GROUP)
+    for one in streams:
+        logs.create_log_stream(logGroupName=GROUP, logStreamName=one)
+    return logs
+
+
+@pytest.mark.parametrize(
+    ("streams", "options", "left"),
+    [([], [], False), (["kube-apiserver"], [], True), (["kube-apiserver"], ["--delete-logs"], False)],
+    ids=["empty", "with logs", "with the user's word"],
+)
+def test_destroy_deletes_retained_logs_where_that_loses_nothing_or_was_asked(
+    kubernetes: Project, streams: list[str], options: list[str], left: bool
+) -> None:
+    logs = log_group(*streams)
+
+    done = ran("destroy", "hyperpod-eks-p5", "--yes", *options)
+
+    assert done.exit_code == 0 and kubernetes.logged() == ["cdk destroy --app OUT --all --force"]
+    assert bool(logs.describe_log_groups()["logGroups"]) is left
+    assert (f"retained: the log group {GROUP}" in done.stderr) is left
+    assert ("--delete-logs" in done.stderr) is left
+
+
+def test_destroy_that_fails_deletes_no_logs(kubernetes: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = log_group("kube-apiserver")
+    monkeypatch.setenv("FAILING", "destroy")
+
+    assert ran("destroy", "hyperpod-eks-p5", "--yes", "--delete-logs").exit_code == 4
+    assert logs.describe_log_groups()["logGroups"]
+
+
+def test_a_first_deploy_that_would_meet_retained_logs_is_refused_before_anything_is_created(
+    kubernetes: Project,
+) -> None:
+    log_group("kube-apiserver")
+
+    done = ran("deploy", "hyperpod-eks-p5", "--yes")
+
+    assert done.exit_code == 2 and kubernetes.logged() == []
+    assert f"Nothing changed: the log group {GROUP}" in done.stderr
+    assert "--delete-logs" in done.stderr and "--import-existing-resources" in done.stderr
+
+
+def test_a_later_deploy_has_its_log_group(kubernetes: Project) -> None:
+    log_group("kube-apiserver")
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+    boto3.client("cloudformation", "us-east-2").create_stack(
+        StackName="hyperpod-eks-p5-foundation", TemplateBody=json.dumps(template)
+    )
+
+    assert ran("deploy", "hyperpod-eks-p5", "--yes", "--stacks-only").exit_code == 0
+    assert any("cdk deploy" in one for one in kubernetes.logged())

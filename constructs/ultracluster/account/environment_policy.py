@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ultracluster.account.retained_logs import control_plane_group
 from ultracluster.catalog import regions
 from ultracluster.config.base import is_token, s3_place
 from ultracluster.config.environment import ENVIRONMENT_TAG, Environment
@@ -201,6 +202,10 @@ def _words(cluster: Cluster, deployed: Deployed) -> dict[str, list[str]]:
             f"arn:{partition}:logs:{region}:{account}:log-group:{name}"
             for name in _log_groups(cluster.log_group)
         ],
+        "control_plane_logs": [
+            f"arn:{partition}:logs:{region}:{account}:log-group:{control_plane_group(cluster.cluster_name)}{end}"
+            for end in ("", ":*")
+        ] if cluster.traits.kubernetes else [],
         "secrets": [
             database.secret_arn if isinstance(database, ExistingDatabase)
             else f"{secrets}:{environment.stack_name('storage')}-*"

@@ -64,6 +64,7 @@ def deploy(
         )
     with _alone(here, "deploy", profile) as account:
         _same_orchestrator(here, account)
+        _no_retained_logs(here, account)
         _deploy_stacks(here, environment, yes, accept or [], stacks_only, profile)
     if not stacks_only:
         account = ["--profile", profile] if profile else []
@@ -102,10 +103,19 @@ def _deploy_stacks(
         cdk(*stacks)
 
 
-def destroy(environment: EnvironmentName, yes: YesOption = False, profile: ProfileOption = None) -> None:
+def destroy(
+    environment: EnvironmentName,
+    yes: YesOption = False,
+    delete_logs: Annotated[
+        bool, typer.Option("--delete-logs", help="Also the retained log group of the EKS control plane.")
+    ] = False,
+    profile: ProfileOption = None,
+) -> None:
     """Delete the stacks of an environment. What holds data is retained; `protect: true` refuses.
 
-    Shows the account and asks first; without a terminal, pass --yes. The environment's ledger records it.
+    Shows the account and asks first; without a terminal, pass --yes. The environment's ledger records it. A
+    retained log group of an EKS control plane stops the next deploy of the same name: it is deleted where it
+    is empty, or with --delete-logs.
     """
     here = opened(environment)
     if not yes and not is_terminal(sys.stdin):
@@ -119,6 +129,54 @@ def destroy(environment: EnvironmentName, yes: YesOption = False, profile: Profi
         confirm(f"Delete the stacks of {here.environment.name} in {where}? What holds data is kept.", yes)
         begin()
         cdk("destroy", "--all", "--force")
+        _end_of_logs(here, account, delete_logs)
+
+
+def _end_of_logs(here: Located, account: Account, delete: bool) -> None:
+    """Delete the log group of the control plane where that loses nothing or was asked for; else report it."""
+    from ultracluster.account import retained_logs as kept
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.delete_logs import delete_logs
+    from ultracluster.model import resolve
+
+    cluster = resolve(here.environment)
+    if cluster.kubernetes is None:
+        return
+    name = kept.control_plane_group(cluster.cluster_name)
+    try:
+        found = kept.retained_logs(account, name)
+        if found and (delete or found.empty):
+            delete_logs(account, name)
+            typer.echo(f"deleted the log group {found}", err=True)
+        elif found:
+            again = f"`ultracluster destroy {here.environment.asked_as} --delete-logs`"
+            typer.echo(f"retained: the log group {found}, which stops the next deploy: {again}", err=True)
+    except AccountError as error:
+        typer.echo(one_line(f"not known, whether the log group {name} is retained: {error}"), err=True)
+
+
+def _no_retained_logs(here: Located, account: Account) -> None:
+    """Refuse a first deploy whose log group is there already, before anything is created."""
+    from ultracluster.account import retained_logs as kept
+    from ultracluster.account.aws import AccountError
+    from ultracluster.model import resolve
+
+    cluster = resolve(here.environment)
+    if cluster.kubernetes is None or not here.environment.makes_foundation:
+        return
+    stack = here.environment.stack_name("foundation")
+    try:
+        found = kept.retained_logs(account, kept.control_plane_group(cluster.cluster_name))
+        blocked = found is not None and not kept.stack_exists(account, stack)
+    except AccountError as error:  # CloudFormation itself refuses what exists
+        typer.echo(one_line(f"not known, whether a log group is left from before: {error}"), err=True)
+        return
+    if blocked:
+        refuse(
+            f"Nothing changed: the log group {found} exists, and {stack} would stop at it. To delete it with "
+            f"its logs: `ultracluster destroy {here.environment.asked_as} --delete-logs`. To keep it: "
+            f"`cdk deploy {stack} --import-existing-resources`, then deploy again."
+        )
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
     protected = event["RequestType"] != "Delete"
     end = time.monotonic() + context.get_remaining_time_in_millis() / 1000 - RESERVE_S
     try:
-        outcome = switch(_client(), named["ClusterName"], protected=protected, end=end)
+        outcome = switch(_client("eks"), named["ClusterName"], protected=protected, end=end)
     except Exception as error:
         print(f"failed: {error}")  # noqa: T201 (the function's log)
         status, why = "FAILED", f"{error}"
@@ -111,5 +111,5 @@ def _code(error: Exception) -> str:
     return str(response.get("Error", {}).get("Code", ""))
 
 
-def _client() -> Any:
-    return cast("Any", boto3).client("eks")
+def _client(service: str) -> Any:
+    return cast("Any", boto3).client(service)

@@ -1,0 +1,64 @@
+"""The log group of an EKS control plane that stays when its environment goes, and stops the next deploy.
+
+EKS writes to `/aws/eks/<name>/cluster` and to no other name. With `protect: true` the group is retained, and
+CloudFormation does not create a log group that exists: the stack `<environment>-foundation` fails with
+`AlreadyExists`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, message
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedLogs:
+    """A log group that exists, and whether anything is in it."""
+
+    name: str
+    megabytes: float
+    empty: bool
+    """It has no stream: nothing was ever written."""
+
+    def __str__(self) -> str:
+        """`/aws/eks/prod/cluster (12.3 MB)`."""
+        return f"{self.name} ({'empty' if self.empty else f'{self.megabytes:,.1f} MB'})"
+
+
+def control_plane_group(cluster_name: str) -> str:
+    """The name of the group that EKS writes to."""
+    return f"/aws/eks/{cluster_name}/cluster"
+
+
+def retained_logs(account: Account, name: str) -> RetainedLogs | None:
+    """A log group by its name; None where there is none.
+
+    Raises:
+        AccountError: CloudWatch Logs cannot be asked.
+    """
+    logs = account.client("logs")
+    try:
+        groups = logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"]
+        found = next((one for one in groups if one["logGroupName"] == name), None)
+        if found is None:
+            return None
+        streams = logs.describe_log_streams(logGroupName=name, limit=1)["logStreams"]
+    except AWS_ERRORS as error:
+        raise AccountError(explain(error)) from None
+    return RetainedLogs(name, found.get("storedBytes", 0) / 1e6, empty=not streams)
+
+
+def stack_exists(account: Account, name: str) -> bool:
+    """Whether CloudFormation has a stack of this name.
+
+    Raises:
+        AccountError: CloudFormation cannot be asked.
+    """
+    try:
+        account.client("cloudformation").describe_stacks(StackName=name)
+    except AWS_ERRORS as error:
+        if code(error) == "ValidationError" and "does not exist" in message(error):
+            return False
+        raise AccountError(explain(error)) from None
+    return True
