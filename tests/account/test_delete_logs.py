@@ -26,7 +26,7 @@ def test_it_is_deleted_or_the_refusal_is_told(code: str) -> None:
     made = account()
     answer(made.client("logs"), "DeleteLogGroup", delete)
     if code.startswith("Access"):
-        with pytest.raises(AccountError, match="why|denied"):
+        with pytest.raises(AccountError, match=r"why|denied"):
             delete_logs(made, NAME)
     else:
         delete_logs(made, NAME)

@@ -404,7 +404,8 @@ GROUP = "/aws/eks/hyperpod-eks-p5/cluster"
 @pytest.fixture
 def kubernetes(project: Project) -> Project:
     """The same with an environment that has an EKS control plane."""
-    text = (ROOT / "environments" / "hyperpod-eks-p5.yaml").read_text().replace("111122223333", "123456789012")
+    text = (ROOT / "environments" / "hyperpod-eks-p5.yaml").read_text()
+    text = text.replace("111122223333", "123456789012")  # moto's account
     project.file = project.file.with_name("hyperpod-eks-p5.yaml")
     project.file.write_text(text)
     return project

@@ -137,8 +137,8 @@ class NodeGroup(Model):
     """EKS's managed groups and PCS: TCP, or TCP and UDP, between nodes that have it goes by SRD, of which one
     flow gets up to 25 Gbit/s instead of 5. EFA needs none of it."""
     threads_per_core: Literal[1, 2] | None = None
-    """1 turns simultaneous multithreading off. By default no number is sent, and nodes have the threads of their
-    instance type, on HyperPod as with EC2: a number that a type does not take is refused."""
+    """1 turns simultaneous multithreading off. By default no number is sent, and nodes have the threads of
+    their instance type, on HyperPod as with EC2: a number that a type does not take is refused."""
     efa_interface: Literal["efa", "efa-only"] | None = None
     """`efa-only` interfaces take no IP address; the service's choice by default."""
     deep_health_checks: Many[Literal["instance-stress", "instance-connectivity"]] = ()
