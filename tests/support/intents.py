@@ -97,7 +97,9 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
         for group in data["node_groups"].values():
             group["image"] = pcs_image_parameter(_architecture(group["instance_type"]))
     if kind in KUBERNETES:
-        data["orchestrator"]["node_image_release"] = "1.36.1-20261012"
+        data["orchestrator"]["node_image_release"] = {"hyperpod-eks": "1.35.6-20261012"}.get(
+            kind, "1.36.1-20261012"
+        )
     if data["network"]["egress"] == "closed":
         data["software"]["mirror"] = "s3://example-software-mirror/ultracluster"
     return data
