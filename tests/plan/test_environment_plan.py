@@ -84,7 +84,8 @@ def told() -> Plan:
     cost = CostPlan(
         per_hour=10.5, per_month=7665, most_per_month=8760, strict_per_month=1022, things=15, priced=13,
         strict=9, marks=("derived", "older than 90 days"), not_priced=("login", "second volumes"),
-        nodes_not_priced=("login",), idle=idle, faults=("prices.csv:3: made up; the line is not used",),
+        nodes_not_priced=("login",), idle=idle, order=None,
+        faults=("prices.csv:3: made up; the line is not used",),
     )  # fmt: skip
     return replace(found, cost=cost, quotas=found.quotas[:3])
 
