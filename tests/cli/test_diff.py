@@ -627,7 +627,7 @@ def test_an_expired_token_is_one_line(account: Stubber) -> None:
     # once for each stack of the file, once for all that may be left over
     assert result.output.count("the credentials have expired") == 4
     told = " ".join(result.output.split())
-    assert "dev-protection, dev-system, dev-workloads, dev-alarms still run from an earlier" in told
+    assert "dev-system, dev-workloads, dev-protection, dev-alarms still run from an earlier" in told
 
 
 def test_without_credentials_it_says_so_before_the_synth(

@@ -11,6 +11,7 @@ from ultracluster.catalog.eks_calendar import (
     kubernetes_support,
     releases_in_standard_support,
 )
+from ultracluster.catalog.hyperpod_eks import hyperpod_kubernetes_agreed
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import write
@@ -20,6 +21,8 @@ from ultracluster.rules.today import today
 
 CALENDAR = "EKS User Guide, Understand the Kubernetes version lifecycle on EKS (release calendar)"
 DATE = "2026-11-22"
+UNSETTLED_DAYS = 60
+"""How long before its end the newest release is told of that all pages have for HyperPod."""
 SOON_DAYS = 120
 _VERSION: YamlPath = ("kubernetes_version",)
 _BY_HAND = (
@@ -83,12 +86,17 @@ def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 )
 def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
     support = kubernetes_support(settings.kubernetes_version)
-    if support and 0 < (left := (support.standard_ends - today()).days) <= SOON_DAYS:
+    soon, write_newest = SOON_DAYS, write(_newest())
+    if isinstance(settings, HyperPodEks) and settings.kubernetes_version == hyperpod_kubernetes_agreed():
+        # of the next release AWS's pages on HyperPod disagree (HPE120): wait for their word as long as it may be
+        soon = UNSETTLED_DAYS
+        write_newest = write_newest.noting("or acknowledge this until AWS's pages on HyperPod agree on it")
+    if support and 0 < (left := (support.standard_ends - today()).days) <= soon:
         yield Breach(
             _VERSION,
             f"{support.release} leaves standard support on {support.standard_ends}, {left} days from now: "
             f"from then on {_consequence(settings, support)}.",
-            write(_newest()),
+            write_newest,
         )
 
 
