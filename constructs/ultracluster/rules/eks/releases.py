@@ -88,7 +88,7 @@ def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
     support = kubernetes_support(settings.kubernetes_version)
     soon, write_newest = SOON_DAYS, write(_newest())
     if isinstance(settings, HyperPodEks) and settings.kubernetes_version == hyperpod_kubernetes_agreed():
-        # of the next release AWS's pages on HyperPod disagree (HPE120): wait for their word as long as it may be
+        # of the next release AWS's pages on HyperPod disagree (HPE120): leave them time to agree
         soon = UNSETTLED_DAYS
         write_newest = write_newest.noting("or acknowledge this until AWS's pages on HyperPod agree on it")
     if support and 0 < (left := (support.standard_ends - today()).days) <= soon:
