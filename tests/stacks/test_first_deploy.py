@@ -194,17 +194,6 @@ def test_patterns_and_groups_of_rules_are_below_the_quotas(file: str) -> None:
         assert all(len(group["rules"]) <= 20 for group in groups)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_template_names_what_aws_raises_by_itself(file: str) -> None:
-    """RDS upgrades minor versions and never goes back: a template that names one is refused later."""
-    for one in synthesised(file).resources("AWS::RDS::DBInstance").values():
-        database = one["Properties"]
-        assert database["AutoMinorVersionUpgrade"] is True
-        assert re.fullmatch(r"[0-9]+\.[0-9]+", database["EngineVersion"]), (
-            "a minor version of MySQL has three parts"
-        )
-
-
 @pytest.mark.parametrize("file", files_of("hyperpod-slurm", "hyperpod-eks"))
 def test_hyperpod_is_told_of_threads_only_where_a_file_names_them(file: str) -> None:
     (cluster,) = synthesised(file).resources("AWS::SageMaker::Cluster").values()

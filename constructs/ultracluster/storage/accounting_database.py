@@ -25,11 +25,6 @@ from ultracluster.security.cdk_tree import below
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.storage.accounting_user import AccountingUser
 
-_RELEASE = "8.4"
-"""The major version of MySQL. RDS creates its default minor version, and upgrades minor versions by itself: a
-minor version in the template would soon be an older one, and RDS refuses to go back (`Cannot upgrade mysql
-from 8.0.35 to 8.0.32`). A major version is compared as a prefix
-(aws-cloudformation/aws-cloudformation-resource-providers-rds#390)."""
 _PORT = 3306
 _USER = "slurm"
 _MASTER = "slurm"
@@ -276,7 +271,7 @@ class AccountingDatabase(_Database):
             db_subnet_group_description="Slurm accounting",
             subnet_ids=[subnet.subnet_id for subnet in within],
         )
-        engine = rds.DatabaseInstanceEngine.mysql(version=rds.MysqlEngineVersion.of(_RELEASE, _RELEASE))
+        engine = rds.DatabaseInstanceEngine.mysql(version=rds.MysqlEngineVersion.VER_8_4_10)
         self.resource = instance = rds.DatabaseInstance(
             self,
             "Resource",
