@@ -220,7 +220,7 @@ GROUP_CASES = [
         {f"{SYSTEM}.volume_gib": ...},
     ),
     case(
-        "HPE120",
+        "HPE121",
         {f"{TRAIN}.volume_gib": 500},
         f"{TRAIN}.volume_gib",
         "the EBS volume of 500 GiB per node has no place there",

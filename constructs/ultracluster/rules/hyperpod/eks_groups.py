@@ -193,7 +193,7 @@ def _words(kind: InstanceType) -> str:
 
 
 @HPE.rule(
-    120,
+    121,
     "warning",
     "A second EBS volume is created only where the image does not mount local disks in its place",
     source="SageMaker Developer Guide, Using the Amazon EBS CSI driver on SageMaker HyperPod EKS clusters "
