@@ -16,7 +16,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +92,7 @@ class Node:
         steps = itertools.takewhile(lambda line: "step" in line, reversed(before))
         return {line["step"]: line["state"] for line in steps}
 
-    def lock(self, **changes: dict[str, object]) -> None:
+    def lock(self, **changes: Mapping[str, object]) -> None:
         url = self.server.url
         here = {"os": ["debian12"], "arch": ["x86_64", "aarch64"]}
         deb = self.server.folder / "enroot_4.2.1-1_all.deb"

@@ -178,8 +178,9 @@ def test_proof_and_health_checks_count_the_same_devices_and_few_lines_say_so() -
     assert f"gpus={count}/{count} efa={efa}/{efa}" in said["proof"]
     assert not re.search(r"\b(gpu_count|efa):", said["health"]), said["health"]
     assert len(outcome.console) <= 20, outcome.console
-    assert "all lines of this run: " in outcome.console[-2]
-    assert outcome.console[-2].endswith("/var/log/ultracluster/run.log")
+    last_but_one = list(outcome.console)[-2]
+    assert "all lines of this run: " in last_but_one
+    assert last_but_one.endswith("/var/log/ultracluster/run.log")
     assert any(f"gpus={count}/{count}" in line for line in outcome.console)
     assert "wrote /etc/profile.d/ultracluster.sh" in outcome.log
 

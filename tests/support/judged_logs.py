@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from nccl_logs import GIB, HEADER, MIB, Log
 
@@ -83,7 +84,7 @@ def host_report(node: str, verdict: str = "pass", summary: str = "5 checks passe
     return f"# ultracluster-host {report}\n"
 
 
-def pair(one: str, other: str, busbw: float = 365.0, **fields: object) -> Log:
+def pair(one: str, other: str, busbw: float = 365.0, **fields: Any) -> Log:
     """A run on two nodes."""
     return change(
         hosts=[one, other], figures={4 * GIB: busbw}, debug=False, mark="run=pair algo=ring", **fields
