@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import aws_cdk as cdk
+from aws_cdk import CfnOutput
 from constructs import Construct
 
 from ultracluster.clusters.composition.network import add_network
+from ultracluster.clusters.parallelcluster.deployed_values import FURTHER_SUBNETS
 from ultracluster.model import Cluster
 from ultracluster.stacks.part import PartStack, cross
 
@@ -16,4 +18,10 @@ class NetworkStack(PartStack):
     def __init__(self, scope: Construct, cluster: Cluster, *, env: cdk.Environment) -> None:
         zone = cluster.environment.network.zone_id
         super().__init__(scope, cluster, "network", env=env, holds=f"network in {zone}")
-        self.parts = add_network(self, cluster, cross=cross).ids_only()
+        parts = add_network(self, cluster, cross=cross)
+        self.parts = parts.ids_only()
+        further = parts.made.further_subnets if parts.made else {}
+        if further and cluster.traits.kind == "parallelcluster":
+            value = ",".join(f"{zone}={subnet.subnet_id}" for zone, subnet in further.items())
+            used = "For `ultracluster render parallelcluster`"
+            CfnOutput(self, FURTHER_SUBNETS, value=value, description=used)

@@ -102,7 +102,7 @@ nvidia_driver::mismatch() {
 
 # The module does not load on a node without a GPU.
 nvidia_driver::without_gpu() {
-  [[ ! -d $ULTRACLUSTER_ROOT/sys/bus/pci/devices ]] || (($(image_family::devices nvidia) > 0)) ||
+  [[ ! -d $ULTRACLUSTER_ROOT/sys/bus/pci/devices ]] || (($(devices::on_bus nvidia) > 0)) ||
     printf ': the PCI bus shows no GPU, %s has %s: replace the node' "$NODE_INSTANCE_TYPE" "$NODE_ACCELERATORS"
 }
 

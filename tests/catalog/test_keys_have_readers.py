@@ -35,7 +35,6 @@ EXCUSED = {
     "newer_labels": _RECORDING,
     "pinned": _RECORDING,
     "clean_up": "what the maker of an image asks for, which scripts of the image builder do",
-    "dns_suffix": "an attribute of the public class `Region`",
     "efa_layout_rules": "words for people; `efa_layout_rule` of a type names one",
     "layout": "words for people, as `efa_layout_rules`",
     "id_provider": "a setting of sssd, which rules read together with its value",

@@ -87,7 +87,7 @@ def test_nodes_may_have_interfaces_in_each_of_these_subnets(groups: dict[str, Te
 
 def test_a_pinned_group_names_its_release_and_others_do_not(groups: dict[str, Template]) -> None:
     pins = {name: one.get("ImageReleaseVersion") for name, one in by_name(groups["cluster"]).items()}
-    assert pins == {"train": "1.1.0", "serve": None, "spot-1": None, "spot-3": None}
+    assert pins == {"train": "2.1.0", "serve": None, "spot-1": None, "spot-3": None}
 
 
 def test_a_restricted_group_is_what_the_api_has_for_it(nova: dict[str, Template]) -> None:

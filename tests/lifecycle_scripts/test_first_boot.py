@@ -115,10 +115,10 @@ def _dev_gpu() -> Boot:
 
 @cache
 def _with_faults() -> tuple[str, ...]:
-    """What is said of a node with a GPU, an EFA device and a disk too few, and the home of somebody else."""
+    """What is said of a node with a GPU and a disk too few, and the home of somebody else."""
     boot = _dev_gpu()
     assert boot.node.efa_interfaces == 1
-    boot = replace(boot, faults=Faults(gpus=1, efa_devices=1, disks=1, home_of=1001))
+    boot = replace(boot, faults=Faults(gpus=1, disks=1, home_of=1001))
     outcome = rehearsed(boot)
     assert not outcome.last_line.startswith("READY"), outcome.last_line
     return (*differences(boot, outcome, prediction(boot)), outcome.last_line)
@@ -128,13 +128,12 @@ def _with_faults() -> tuple[str, ...]:
     "says",
     [
         r"health check gpu_count: critical missing: 3 GPUs answer, cluster.json has 4; the PCI bus shows 4$",
-        r"health check efa: critical none: no EFA device is served by its driver; the PCI bus shows 1,",
         r"health check disks: warn missing: 1 local disks of 2$",
-        r"proof: (degraded: |efa is 0, 1 should be there$)",
+        r"proof: (degraded: |gpus is 3, 4 should be there$)",
         r"session_user: degraded: /home/ultracluster belongs to the id 1001, not to ultracluster \(4999\)",
         r"plan says ready without nothing, the node: DEGRADED .*session_user",
     ],
-    ids=["a GPU less", "an EFA device less", "a disk less", "EFA in proof", "a wrong owner", "the last line"],
+    ids=["a GPU less", "a disk less", "GPUs in proof", "a wrong owner", "the last line"],
 )
 def test_a_rehearsal_fails_for_what_is_missing(says: str) -> None:
     assert any(re.search(says, line) for line in _with_faults()), _with_faults()

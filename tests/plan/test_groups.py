@@ -87,7 +87,7 @@ def test_what_is_special_about_a_group_is_a_line_each() -> None:
     notes = {group.name: group_notes(group, made.zone_id) for group in made.groups}
 
     assert notes["system"] == ()
-    assert notes["train"] == ("train is pinned to 1.1.0 of HyperPod's image",)
+    assert notes["train"] == ("train is pinned to 2.1.0 of HyperPod's image",)
     assert notes["spot-1"] == (
         "spot-1 is in use2-az1",
         "spot-1 may also be g6.12xlarge, in this order",

@@ -86,6 +86,11 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
         "node_groups": {**_companions(wanted["nodes"], kind), **wanted["nodes"]},
         "software": {"release": newest_release("eks-al2023" if kind == "eks" else kind).release},
     }
+    if parent := wanted.get("parent_zone"):  # a Local Zone is not sure to have these
+        data["network"]["further_zones"] = {parent: {"cidr": "10.0.128.0/20"}}
+        for group in data["node_groups"].values():
+            if group["role"] != "compute":
+                group["zone_id"] = parent
     if lustre:
         data["storage"]["lustre"] = lustre
     if kind in KUBERNETES:

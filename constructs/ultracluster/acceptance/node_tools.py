@@ -12,7 +12,7 @@ from ultracluster.acceptance.patterns import scripts_folder
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.node_facts import type_facts
 
-_LIBRARIES = ("clock", "efa_devices", "image_family", "lnet", "log", "mounts", "node", "retry")
+_LIBRARIES = ("clock", "devices", "image_family", "lnet", "log", "mounts", "node", "retry")
 """Of lib/, those that verify/fabric.sh reads."""
 _PLACE = "readonly TOOLS=''\n"
 

@@ -13,7 +13,7 @@ from ruamel.yaml.comments import CommentedMap
 from ultracluster.config.remedy import DROP, Option, YamlPath, apply, apply_to
 
 _WIDE = 4096
-_STANDS_IN = re.compile(r"^# stands in[^\n]*")
+_STANDS_IN = re.compile(r"^# (?:stands in|replace\b)[^\n]*")
 
 
 class EditError(ValueError):

@@ -116,6 +116,10 @@ def current_prefix(cluster_name: str) -> str:
     return f"{cluster_name}/current"
 
 
+FURTHER_SUBNETS = "FurtherSubnetIds"
+"""Output of the network's stack: `<zone id>=subnet-...` of each further zone, separated by commas."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class StackOutput:
     """An output of a deployed stack."""
@@ -172,8 +176,11 @@ def value_sources(environment: Environment) -> ValueSources:
         known["subnet_id"] = network.subnet.id
     else:
         of("network", [("subnet_id", "NodeSubnetId")])
-    if network.further_zones:
-        of("cluster", [("further_subnet_ids", "FurtherSubnetIds")])
+    if network.further_zones and network.subnet:
+        given = {zone: further.subnet_id for zone, further in network.further_zones.items()}
+        known["further_subnet_ids"] = ",".join(f"{zone}={subnet}" for zone, subnet in given.items() if subnet)
+    elif network.further_zones:
+        of("network", [("further_subnet_ids", FURTHER_SUBNETS)])
     if network.security_group:
         known["security_group_id"] = network.security_group.id
     else:
