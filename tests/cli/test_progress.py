@@ -177,6 +177,7 @@ QUICK: dict[str, list[str]] = {
     "acceptance gates": [],
     "acceptance judge": [str(ROOT / "tests" / "acceptance" / "logs"), "--type", "p5.48xlarge"],
     "acceptance manifest": ["--type", "p5.48xlarge", "--image", "nccl:1"],
+    "acceptance script": ["--type", "p5.48xlarge"],
     "choose": ["--slurm"],
     "image list": [],
     "image recipe": ["--release", "2026.11", "--orchestrator", "eks"],

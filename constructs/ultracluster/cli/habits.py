@@ -53,6 +53,7 @@ HABITS: dict[str, Habit] = {
     "acceptance gates": Habit(pages=True, ends=_READING),
     "acceptance judge": Habit(waits=("files",), pages=True, ends=_ANSWER),
     "acceptance manifest": Habit(ends=_FILE),
+    "acceptance script": Habit(ends=_FILE),
     "capacity buy": Habit(changes=True, waits=("AWS",), next=(Next(step="preflight {environment}"),)),
     "capacity search": Habit(
         waits=("AWS",), pages=True, next=(Next(step="capacity buy {environment}", given=("environment",)),)

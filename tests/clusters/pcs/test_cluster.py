@@ -62,8 +62,9 @@ def test_it_stands_alone_in_a_strangers_stack(tmp_path: Path) -> None:
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     result = finish(app, tmp_path)
 
-    # which packages a mirror holds is recorded in the release that was mirrored
-    assert result.findings == {("Annotation::ultracluster:SOF004", "research/cluster")}
+    # which packages a mirror holds is recorded in the release that was mirrored; an app has no lock of images
+    expected = ("SOF004", "IMG007")
+    assert result.findings == {(f"Annotation::ultracluster:{rule}", "research/cluster") for rule in expected}
     assert cfn_lint([tmp_path / "research.template.json"], "us-east-2") == ""
     script = group_of(result, "train")["NodeLifecycleActions"]["Stages"]["NodeBootstrapped"][0]
     assert script["Arguments"] == [

@@ -64,8 +64,8 @@ def _unlocked(situation: Situation, unlocked: Mapping[str, str]) -> Iterator[Row
     groups, environment = ", ".join(unlocked), situation.environment
     stack = environment.stack_name("cluster")
     try:
-        (found,) = situation.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        status = str(found["StackStatus"])
+        stacks = situation.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        status = next((str(one["StackStatus"]) for one in stacks if one["StackName"] == stack), "")
     except AWS_ERRORS as error:
         if code(error) != "ValidationError" or "does not exist" not in message(error):
             raise
