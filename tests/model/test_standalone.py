@@ -52,6 +52,7 @@ def of_parts(environment: Environment) -> Cluster:
         mirror=environment.software.mirror,
         instance_types=environment.instance_types,
         observability=environment.observability,
+        further_zones=tuple(environment.network.further_zones),
     )
 
 

@@ -109,7 +109,7 @@ def test_the_lines_of_the_documentation_break_no_rule() -> None:
     told = YAML(typ="safe", pure=True).load(text)
     changes = {"governance": told["governance"], "tags": told["tags"]}
     changes |= {f"storage.{key}": value for key, value in told["storage"].items()}
-    data = environment_data("dev")
+    data = changed(environment_data("dev"), {"account": "111122223333"})
     assert check(loaded(changed(data, changes))) == check(loaded(data))
 
 

@@ -46,7 +46,7 @@ def known() -> tuple[Image, ...]:
     """The catalogue, in which a maker withdrew one image, and one record contradicts itself."""
     rows: list[Image] = []
     for one in catalogue.images.__wrapped__():
-        if one.id == "parallelcluster-3.16.1-ubuntu2204-x86_64":
+        if one.id == "parallelcluster-3.16.1-ubuntu2404-x86_64":
             one = replace(one, advisories=(Advisory("its driver does not load", "maker", "pcl-rel"),))
         if one.id == "parallelcluster-3.16.1-alinux2023-x86_64":
             wrong = Fact("580.65.06", "confirmed", "pcl-rel", "2026")
@@ -101,7 +101,7 @@ def release(name: str) -> dict[str, Any]:
 CASES = [
     Case(
         "IMG001",
-        {"orchestrator.version": "3.16.1"},
+        {"orchestrator.os": "ubuntu2404"},
         "orchestrator.version",
         "which its maker withdrew: its driver does not load",
         'version: "3.16.3"',
@@ -258,11 +258,11 @@ def test_the_field_report_is_on_kubernetes_up_to_1_35_only(kubernetes: str, bad:
 
 
 def test_a_bad_image_of_two_groups_is_one_finding() -> None:
-    (finding,) = [one for one in found(IMG, {"orchestrator.version": "3.16.1"}, "parallelcluster-p5")
+    (finding,) = [one for one in found(IMG, {"orchestrator.os": "ubuntu2404"}, "parallelcluster-p5")
                   if one.code == "IMG001"]  # fmt: skip
 
     assert finding.message.startswith(
-        "head, login, reserved, more boot parallelcluster-3.16.1-ubuntu2204-x86_64"
+        "head, login, reserved, more boot parallelcluster-3.16.1-ubuntu2404-x86_64"
     )
 
 

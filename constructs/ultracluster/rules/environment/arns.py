@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ultracluster.catalog import Region
 from ultracluster.config import Environment
+from ultracluster.config.base import is_token
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import anywhere, ask
 from ultracluster.rules.engine import Breach
@@ -72,7 +73,8 @@ def arn_account(environment: Environment) -> Iterator[Breach]:
     date="2026-11-27",
 )
 def account_of_arns(environment: Environment) -> Iterator[Breach]:
-    if environment.account:
+    vpc = environment.network.vpc
+    if environment.account or (vpc and is_token(vpc.id)):  # an app has its account elsewhere
         return
     owners = {
         arn.split(":")[4]: path
