@@ -21,7 +21,7 @@ class NetworkStack(PartStack):
         parts = add_network(self, cluster, cross=cross)
         self.parts = parts.ids_only()
         further = parts.made.further_subnets if parts.made else {}
-        if further and cluster.traits.kind == "parallelcluster":
+        if further and cluster.traits.own_stack:
             value = ",".join(f"{zone}={subnet.subnet_id}" for zone, subnet in further.items())
             used = "For `ultracluster render parallelcluster`"
             CfnOutput(self, FURTHER_SUBNETS, value=value, description=used)

@@ -232,7 +232,8 @@ def test_the_next_command_takes_the_offer(market: World, monkeypatch: pytest.Mon
     zones = [{"ZoneName": "us-west-2a", "ZoneId": "usw2-az1"}]
     answer(there.client("ec2"), "DescribeAvailabilityZones", lambda _: {"AvailabilityZones": zones})
     monkeypatch.setattr(aws, "Account", lambda region=None, profile=None: there)
-    bought = CliRunner().invoke(app, shlex.split(line)[1:], input="n\n")
+    words = [*shlex.split(line)[1:], "--account", "111122223333"]
+    bought = CliRunner().invoke(app, words, input="n\n")
     assert bought.exit_code == 2 and "80,000.00 USD are paid now" in bought.output
 
 

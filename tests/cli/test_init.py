@@ -456,8 +456,8 @@ def test_what_is_given_goes_into_the_file() -> None:
 
 def test_commands_in_findings_name_the_file_that_is_written(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    eks = ["--orchestrator", "eks", "--admin", "arn:aws:iam::111122223333:role/platform-engineers"]
-    ended = run(*FLAGS, *eks, "--output", str(file))
+    arm = "--instance-type p6e-gb200.36xlarge --nodes 18 --orchestrator pcs --region us-east-1"
+    ended = run(*arm.split(), "--zone-id", "use1-dfw2-az1", "--output", str(file))
 
     assert ended.exit_code == 0, ended.output
     assert f"`ultracluster release lock --for {file}`" in " ".join(ended.output.split())

@@ -27,6 +27,7 @@ from ultracluster.account.queue.queue import NoSuchJobError, NotSubmittedError, 
 from ultracluster.account.queue.slurm import SlurmQueue
 
 FIRST = """name: first
+account: "123456789012"
 region: us-west-2
 network: {zone_id: usw2-az2}
 orchestrator: {kind: parallelcluster, os: ubuntu2204}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never, get_args
 
-from ultracluster.catalog import InstanceType, instance_type
+from ultracluster.catalog import InstanceType, instance_type, regions
 from ultracluster.catalog.guidelines import Guideline, guideline
 from ultracluster.catalog.pcs import pcs_image_parameter
 from ultracluster.config.capacity import STAND_IN
@@ -22,6 +22,7 @@ from ultracluster.plan.draft_place import (
     zone_for,
 )
 from ultracluster.plan.draft_storage import Site, storage
+from ultracluster.rules.zones import in_local_zone, usual_zones
 from ultracluster.software import newest_release
 
 ORCHESTRATORS: tuple[OrchestratorKind, ...] = get_args(OrchestratorKind)
@@ -151,8 +152,20 @@ def _network(wishes: Wishes) -> Iterator[str]:
     yield from _comment(f"The zone: {wishes.zone_reason}.", "  ")
     yield "  # A reservation, block or plan has a zone of its own, and that is the one to take."
     yield f"  zone_id: {_scalar(wishes.zone_id)}"
+    if parent := _parent_zone(wishes):
+        yield "  further_zones:"
+        yield f"    {parent}:{'':<{26 - len(parent)}}# NAT gateway and what a Local Zone may not have"
+        yield "      cidr: 10.0.128.0/20"
     yield "  # cidr: 10.0.0.0/16            # nodes get its first half; it cannot change later"
     yield "  # egress: closed               # no route to the internet; needs a mirror of the software"
+
+
+def _parent_zone(wishes: Wishes) -> str | None:
+    """The zone of the Region for head, login and system nodes where the cluster is in a Local Zone."""
+    home = regions().get(wishes.region)
+    if home is None or not in_local_zone(home, wishes.zone_id):
+        return None
+    return next(iter(usual_zones(home)), None)
 
 
 def _orchestrator(wishes: Wishes, instance_type: InstanceType | None) -> Iterator[str]:
@@ -215,6 +228,8 @@ def _group(name: str, role: str, kind: str, count: int, wishes: Wishes, why: str
     yield f"    role: {role}"
     yield f"    instance_type: {_scalar(kind)}"
     yield f"    count: {count}"
+    if role != "compute" and (parent := _parent_zone(wishes)):
+        yield f"    zone_id: {parent}"
     if wishes.traits.names_images:
         yield f"    image: {_scalar(wishes.image or _pcs_image(kind))}"
 

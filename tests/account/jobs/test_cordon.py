@@ -26,11 +26,8 @@ class NoShell:
 
 @pytest.fixture
 def fleet(monkeypatch: pytest.MonkeyPatch) -> Any:
-    traits = SimpleNamespace(kubernetes=True)
-    settings = SimpleNamespace(kind="eks")
-    return SimpleNamespace(
-        account=None, wanted=SimpleNamespace(traits=traits, settings=settings, cluster_name="train")
-    )
+    traits = SimpleNamespace(kubernetes=True, own_stack=False)
+    return SimpleNamespace(account=None, wanted=SimpleNamespace(traits=traits, cluster_name="train"))
 
 
 def _patched(api: Api) -> list[tuple[str, Any]]:
@@ -75,5 +72,5 @@ def test_nodes_that_cannot_be_closed_are_said(
 
 def test_a_reboot_on_parallelcluster_drains_nothing(fleet: Any) -> None:
     """Its daemon terminates a node that is drained."""
-    fleet.wanted.settings.kind = "parallelcluster"
+    fleet.wanted.traits.own_stack = True
     assert cordon.cordon_nodes(fleet, NODES, NoShell(), "reboot") == cordon.Cordoned()

@@ -39,6 +39,7 @@ class Place:
 
     def environment(self, name: str) -> Path:
         text = (ROOT / "environments" / f"{name}.yaml").read_text()
+        text = text.replace('version: "3.16.1"', 'version: "3.16.3"')  # the image that fits the release
         file = self.folder / "environments" / f"{name}.yaml"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)

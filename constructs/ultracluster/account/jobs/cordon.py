@@ -69,7 +69,7 @@ def cordon_nodes(fleet: Fleet, nodes: Sequence[Node], shell: Shell, action: str)
         action: stands in the reason, for who reads it in Slurm.
     """
     there = [node for node in nodes if node.id]
-    if not there or (action == "reboot" and fleet.wanted.settings.kind == "parallelcluster"):
+    if not there or (action == "reboot" and fleet.wanted.traits.own_stack):
         return Cordoned()  # the daemon of ParallelCluster terminates a node that is drained
     if fleet.wanted.traits.kubernetes:
         return _cordon_kubernetes(fleet, there)

@@ -59,7 +59,7 @@ def entrances_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
     for name, group in cluster.groups.items():
         if group.role not in ENTRANCES or not in_local_zone(home, group.zone_id):
             continue
-        balancer = cluster.traits.kind == "parallelcluster" and group.role == "login"
+        balancer = cluster.traits.own_stack and group.role == "login"
         yield Breach(
             ("node_groups", name),
             f"{group.settings.instance_type} would be in {group.zone_id}: a Local Zone has few types."
