@@ -121,7 +121,7 @@ HABITS: dict[str, Habit] = {
         next=(Next(step="deploy {environment}", unless=("request_quotas",)),),
     ),
     "prices update": Habit(waits=("AWS",), next=(Next(step="cost {environments} --strict"),)),
-    "release check": Habit(pages=True, ends=_ANSWER),
+    "release check": Habit(waits=("downloads",), pages=True, ends=_ANSWER),
     "release list": Habit(pages=True, ends=_READING),
     "release lock": Habit(
         waits=("AWS", "downloads"),

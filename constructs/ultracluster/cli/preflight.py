@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ultracluster.account.quotas.requests import Request
     from ultracluster.cli.documents.checks import Preflight, QuotaCheckRow
 
+SOURCES_SECONDS = 90
+"""For all sources of a release together; what has not answered by then is unknown."""
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green", "unknown": "magenta"}
 
 
@@ -43,6 +45,12 @@ def preflight(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit code 3 as soon as one question could not be asked.")
     ] = False,
+    sources: Annotated[
+        bool,
+        typer.Option(
+            "--sources/--no-sources", help="Ask where nodes fetch the software of their release, too."
+        ),
+    ] = True,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
@@ -55,6 +63,7 @@ def preflight(
     """
     from ultracluster.account.preflight import preflight as ask
     from ultracluster.cli.bootstrap import offer
+    from ultracluster.cli.release_online import limits
     from ultracluster.model import resolve
 
     if as_json and markdown:
@@ -62,7 +71,8 @@ def preflight(
     config = load_environment(environment)
     account = open_account(config, profile)
     with LateBar("asking AWS") as bar:
-        report = ask(account, resolve(config), progress=bar)
+        asked = limits(SOURCES_SECONDS) if sources else None
+        report = ask(account, resolve(config), progress=bar, ask_sources=asked)
     if bootstrap and offer(report):
         with LateBar("asking AWS") as bar:
             report = ask(account, resolve(config), progress=bar)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultracluster.cli.json_output import JsonOption, write_json
-from ultracluster.cli.release_files import lock_file
+from ultracluster.cli.release_files import CacheOption, lock_file
 from ultracluster.cli.release_lock import lock
 from ultracluster.cli.release_mirror import mirror
+from ultracluster.cli.release_online import answer_lines, answer_row, ask_sources, exit_code
 from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
@@ -85,15 +86,24 @@ def show(release: ReleaseName, as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def check(release: ReleaseName, as_json: JsonOption = False) -> None:
+def check(
+    release: ReleaseName,
+    online: Annotated[
+        bool, typer.Option("--online", help="Ask every source for what it has now; installs nothing.")
+    ] = False,
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Check that the parts of a release fit together, and agree with what public sources record.
 
-    Exit code 2 if they do not.
+    Exit code 2 if they do not. With --online 1 if a source has nothing or something else, 3 if one did not
+    answer.
     """
     from ultracluster.software import solve
 
     found = _read(release)
     recorded = _held(release, found)
+    answers = ask_sources(found, cache) if online else []
     verdicts = solve(found)
     broken = [verdict for verdict in verdicts if verdict.blocks]
     if as_json:
@@ -107,6 +117,7 @@ def check(release: ReleaseName, as_json: JsonOption = False) -> None:
                 "checked": recorded.checked,
                 "unrecorded": [f"{row.component}: {row.name}: {row.detail}" for row in recorded.open],
                 "contradictions": list(recorded.contradictions),
+                "sources": [answer_row(answer) for answer in answers],
             },
         )
     else:
@@ -124,6 +135,8 @@ def check(release: ReleaseName, as_json: JsonOption = False) -> None:
         for line in recorded.contradictions:
             typer.echo(f"CONTRADICTION  {line}")
         typer.echo(f"{recorded.sentence}; no source names the other {len(recorded.open)} exactly")
+        for line in answer_lines(answers):
+            typer.echo(line)
         undecided = sum(verdict.state == "unknown" for verdict in verdicts)
         typer.echo(
             f"{found.release}: {len(broken)} broken, {warned} warnings, {undecided} undecided "
@@ -131,6 +144,8 @@ def check(release: ReleaseName, as_json: JsonOption = False) -> None:
         )
     if broken or recorded.contradictions:
         raise typer.Exit(2)
+    if code := exit_code(answers):
+        raise typer.Exit(code)
 
 
 app.command()(lock)

@@ -244,9 +244,9 @@ def test_only_what_is_asked_for_is_asked(lock_file: Any, lock: Any, ask: Any) ->
     names = [answer.what for answer in ask(file)]
     assert names == ["tool.bin", "data.bin"]
     first = next(iter(read_lock(file).components))
-    assert [answer.what for answer in ask(file, components={first})] == ["tool.bin"]
-    assert ask(file, places={("al2023", "x86_64")}) == []
-    assert ask(lock(), places={("ubuntu22.04", "aarch64")}) == []
+    assert [answer.what for answer in ask(file, needs={first: {("ubuntu22.04", "x86_64")}})] == ["tool.bin"]
+    assert ask(file, needs={first: {("al2023", "x86_64")}}) == []
+    assert ask(lock(), needs={"dcgm": {("ubuntu22.04", "aarch64")}}) == []
 
 
 def test_the_systems_own_repositories_are_not_asked(lock: Any, ask: Any, shop: Any) -> None:

@@ -27,6 +27,7 @@ from ultracluster.account.preflight import (
     quotas,
     roles,
     software,
+    sources,
     storage,
     watch,
     zone,
@@ -36,12 +37,13 @@ from ultracluster.account.preflight.rows import Group, Level, Question, Row, Sit
 from ultracluster.account.quotas.values import QuotaState
 from ultracluster.account.side_by_side import as_they_come
 from ultracluster.model import Cluster
+from ultracluster.software.supply.downloads import Limits
 
 WORKERS = 8
 """Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
 _FAMILIES: tuple[ModuleType, ...] = (
     _account, watch, quotas, zone, capacity, network, storage, observability, roles, permissions,
-    software, images, provider_template,
+    software, images, provider_template, sources,
 )  # fmt: skip
 
 
@@ -82,14 +84,16 @@ def preflight(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[int, int], None] = lambda done, of: None,
     http_status: Callable[[str], int] = http_status,
+    ask_sources: Limits | None = None,
 ) -> Report:
     """Ask everything. Raises nothing that a call may raise.
 
     Args:
         http_status: asks a public address with a HEAD request.
         progress: called with questions answered and questions in all.
+        ask_sources: how long the sources of the release may take; None: they are not asked.
     """
-    queue = list(questions(Situation(account, cluster, now, http_status)))
+    queue = list(questions(Situation(account, cluster, now, http_status, ask_sources)))
     answers: dict[int, list[Row]] = {}
     progress(0, len(queue))
     for number, answer in as_they_come([question.answer for question in queue], WORKERS):

@@ -94,6 +94,17 @@ class ConstraintRow(TypedDict):
     date: str
 
 
+class SourceAnswer(TypedDict):
+    """What a source said of one file or package."""
+
+    component: str
+    what: str
+    state: str
+    """`proven`, `there`, `differs`, `gone`, `unanswered` or `not-asked`."""
+    detail: str
+    """What the answer proves, or what is wrong."""
+
+
 class ReleaseCheck(TypedDict):
     release: str
     constraints: list[ConstraintRow]
@@ -105,6 +116,8 @@ class ReleaseCheck(TypedDict):
     """Those that none records exactly so, with what is missing."""
     contradictions: list[str]
     """What differs from its record, with file and line."""
+    sources: list[SourceAnswer]
+    """With `--online`: what each source has now."""
 
 
 class Policy(TypedDict):

@@ -34,13 +34,15 @@ _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m`
 
 
 @dataclass(frozen=True, slots=True)
-class _Need:
+class Need:
     """A component that some group could install, and where."""
 
     component: str
     part: Component
     places: frozenset[tuple[str, str]]
     """Operating systems and processors."""
+    installed: bool = False
+    """Whether it is certain that some group installs it."""
 
     def fits(self, os: tuple[str, ...], arch: tuple[str, ...]) -> bool:
         return any(system in os and machine in arch for system, machine in self.places)
@@ -85,7 +87,7 @@ def lock_environment(
     )
     if earlier and earlier.release != release.release:
         before = {}  # of another release: what still holds is recorded again, with today's date
-    needs = list(_needs(environment, release))
+    needs = list(needs_of(environment, release))
     results: list[Locked] = []
     content: dict[str, dict[str, Any]] = {name: {} for name in ("files", "keys", "images")}
     for need in needs:
@@ -110,16 +112,19 @@ def lock_environment(
     return results
 
 
-def _needs(environment: Environment, release: Release) -> Iterator[_Need]:
+def needs_of(environment: Environment, release: Release) -> Iterator[Need]:
     """What nodes install on their image, or would if it were locked, or may have to: all but what is sure."""
     found: dict[str, set[tuple[str, str]]] = {}
+    sure: set[str] = set()
     for boot, here in _boots(environment, release):
         for fit in boot.fits:
             if fit.outcome != "not-needed" and not (fit.outcome == "kept" and fit.certain):
                 found.setdefault(fit.component, set()).update(here)
+            if fit.outcome == "installs" and fit.certain:
+                sure.add(fit.component)
     for component, part in release.components.items():
         if component in found:
-            yield _Need(component, part, frozenset(found[component]))
+            yield Need(component, part, frozenset(found[component]), component in sure)
 
 
 def places(environment: Environment, release: Release) -> set[tuple[str, str]]:
@@ -137,7 +142,7 @@ def _boots(environment: Environment, release: Release) -> Iterator[tuple[GroupBo
 
 
 def _file(
-    need: _Need,
+    need: Need,
     artifact: Artifact,
     before: dict[str, Any],
     after: dict[str, Any],
@@ -186,7 +191,7 @@ def _file(
     return [Locked(need.component, name, "locked", words)]
 
 
-def _open_keys(needs: list[_Need]) -> Iterator[tuple[str, str]]:
+def _open_keys(needs: list[Need]) -> Iterator[tuple[str, str]]:
     """Components and the addresses of keys without a fingerprint, each address once."""
     seen: set[str] = set()
     for need in needs:

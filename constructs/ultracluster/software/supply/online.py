@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -58,6 +58,7 @@ class SourceQuestion:
     """One file, or one repository with all that a release takes from it."""
 
     what: str
+    components: tuple[str, ...]
     ask: Callable[[], list[Answer]]
     """Raises nothing that a source may cause."""
 
@@ -78,8 +79,7 @@ def questions(
     cache: Path,
     limits: Limits,
     *,
-    places: Places | None = None,
-    components: Collection[str] | None = None,
+    needs: Mapping[str, Places] | None = None,
     answers_of_github: Callable[[str], str | None] = asset_sha256,
 ) -> Iterator[SourceQuestion]:
     """Every source of a release, each as one question.
@@ -87,20 +87,19 @@ def questions(
     Args:
         cache: folder that keeps indexes of repositories between runs.
         limits: how long the questions may take; `until` counts for all of them together.
-        places: only what is for these systems and processors; None is every one.
-        components: only these; None is every one.
+        needs: only these components, each for these systems and processors; None is everything.
         answers_of_github: the digest that GitHub itself keeps of a release asset.
     """
     repositories: dict[tuple[Repository | None, str], list[_Spec]] = defaultdict(list)
     seen: set[str] = set()
     for name, part in release.components.items():
-        if components is not None and name not in components:
-            continue
+        places = None if needs is None else needs.get(name, ())
         for artifact in part.artifacts:
             if artifact.name not in seen and _wanted(places, artifact.os, artifact.arch):
                 seen.add(artifact.name)
                 yield SourceQuestion(
                     artifact.name,
+                    (name,),
                     lambda one=artifact, of=name: [_file(of, one, cache, limits, answers_of_github)],
                 )
         for entry in part.packages:
@@ -111,11 +110,12 @@ def questions(
                     if one not in repositories[key]:
                         repositories[key].append(one)
     for (repository, system), specs in repositories.items():
+        names = tuple(dict.fromkeys(one.component for one in specs))
         if repository is None:
-            yield SourceQuestion(system, lambda of=specs, at=system: list(_of_system(of, at)))
+            yield SourceQuestion(system, names, lambda of=specs, at=system: list(_of_system(of, at)))
         else:
             yield SourceQuestion(
-                repository.url, lambda of=specs, at=repository: _repository(at, of, cache, limits)
+                repository.url, names, lambda of=specs, at=repository: _repository(at, of, cache, limits)
             )
 
 

@@ -1,0 +1,86 @@
+"""`ultracluster release check --online`: what the sources of a release have now."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ultracluster.cli.progress import LateBar
+
+if TYPE_CHECKING:
+    from ultracluster.cli.documents.software import SourceAnswer
+    from ultracluster.software import Release
+    from ultracluster.software.supply.downloads import Limits
+    from ultracluster.software.supply.online import Answer, State
+
+SECONDS = 600
+"""For all sources of a release together."""
+_AT_ONCE = 8
+_WORDS: dict[State, str] = {
+    "proven": "proven",
+    "there": "there",
+    "differs": "DIFFERS",
+    "gone": "GONE",
+    "unanswered": "no answer",
+    "not-asked": "not asked",
+}
+
+
+def limits(seconds: float) -> Limits:
+    """Two attempts with 15 s each for a request, and `seconds` for all of them."""
+    from ultracluster.software.supply.downloads import Limits
+
+    return Limits(until=time.monotonic() + seconds, timeout=15, attempts=2)
+
+
+def ask_sources(release: Release, cache: Path | None) -> list[Answer]:
+    """What every source of a release says, in the order of the release."""
+    from ultracluster.account.side_by_side import as_they_come
+    from ultracluster.software.supply.artifacts import default_cache
+    from ultracluster.software.supply.online import questions
+
+    asked = list(questions(release, cache or default_cache(), limits(SECONDS)))
+    answers: dict[int, list[Answer]] = {}
+    with LateBar("asking the sources") as bar:
+        bar(0, len(asked))
+        for number, answer in as_they_come([question.ask for question in asked], _AT_ONCE):
+            answers[number] = answer()
+            bar(len(answers), len(asked))
+    return [answer for number in sorted(answers) for answer in answers[number]]
+
+
+def answer_lines(answers: Sequence[Answer]) -> Iterator[str]:
+    """A line for each answer with what it is about, and one with the sum."""
+    alike: dict[tuple[State, str], list[str]] = {}
+    for answer in answers:
+        alike.setdefault((answer.state, answer.detail), []).append(f"{answer.component}: {answer.what}")
+    for (state, detail), names in alike.items():
+        if len(names) == 1:
+            yield f"{_WORDS[state]:10} {names[0]}: {detail}"
+        else:
+            yield f"{_WORDS[state]:10} {detail}"
+            yield from (f"           {name}" for name in dict.fromkeys(names))
+    if answers:
+        counts = Counter(answer.state for answer in answers)
+        found = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
+        yield f"sources: {', '.join(found)}"
+
+
+def answer_row(answer: Answer) -> SourceAnswer:
+    """An answer as JSON types."""
+    return {
+        "component": answer.component,
+        "what": answer.what,
+        "state": answer.state,
+        "detail": answer.detail,
+    }
+
+
+def exit_code(answers: Sequence[Answer]) -> int:
+    """1 where a source has something else or nothing, 3 where one did not answer."""
+    if any(answer.bad for answer in answers):
+        return 1
+    return 3 if any(answer.state == "unanswered" for answer in answers) else 0
