@@ -113,7 +113,7 @@ def _rows(
         arch = list(dict.fromkeys(machine for _, machine in places))
         whole = len(os) * len(arch) == len(places)
         for one, other in [(os, arch)] if whole else [([system], [machine]) for system, machine in places]:
-            yield {"os": one, "arch": other, **row}
+            yield {**({} if template.get("any_system") else {"os": one}), "arch": other, **row}
 
 
 def _artifact(template: dict[str, Any], place: dict[str, str], table: dict[str, Any]) -> dict[str, Any]:

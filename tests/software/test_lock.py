@@ -151,7 +151,6 @@ FAULTS: list[tuple[str, str, object, str]] = [
         "without sha256 or sha512",
     ),
     ("locked and not locked", "components.gdrcopy.artifacts.0.integrity", "to-be-locked", "next to a digest"),
-    ("no system", f"{EFA}.os", [], "os"),
     ("another architecture", f"{EFA}.arch", ["riscv"], "arch"),
     ("a shell in a package name", "components.nccl.packages.0.names", ["x; reboot"], "names"),
     ("a need that is not there", "components.pyxis.needs", ["slurm", "enroot", "kernel"], ""),

@@ -192,6 +192,8 @@ def _problem(release: Release, component: str, part: Component, found: Image) ->
     # what is bundled comes with the installer
     source = release.components["efa-installer"] if part.kind == "bundled" else part
     machine = {"arm64": "aarch64"}.get(found.arch, found.arch)
-    if any(found.os in entry.os and machine in entry.arch for entry in (*source.artifacts, *source.packages)):
+    if any(one.suits(found.os, machine) for one in source.artifacts):
+        return ""
+    if any(found.os in entry.os and machine in entry.arch for entry in source.packages):
         return ""
     return f"the image has {value}, and nothing installs it on {found.os} {machine}"

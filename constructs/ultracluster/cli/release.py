@@ -75,7 +75,7 @@ def show(release: ReleaseName, as_json: JsonOption = False) -> None:
     if found.unlocked:
         typer.echo("\nnot locked: nodes refuse it until `ultracluster release lock` has recorded it")
         missing = [
-            (one.component, one.name, f"{', '.join(one.os)} on {', '.join(one.arch)}")
+            (one.component, one.name, f"{', '.join(one.os) or 'any system'} on {', '.join(one.arch)}")
             for one in found.unlocked
         ]
         _print(("component", "file or key", "for"), missing)

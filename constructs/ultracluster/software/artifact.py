@@ -46,8 +46,8 @@ class Artifact(Model):
 
     model_config = ConfigDict(json_schema_extra={"allOf": _BY_INTEGRITY})
 
-    os: Annotated[Many[OperatingSystem], Field(min_length=1)]
-    """Operating systems it is for."""
+    os: Many[OperatingSystem] = ()
+    """Operating systems it is for; none named is any: what is compiled or unpacked suits each."""
     arch: Annotated[Many[Architecture], Field(min_length=1)]
     """CPU architectures it is for, as `uname -m` names them."""
     url: Url | None = None
@@ -78,6 +78,10 @@ class Artifact(Model):
         if self.integrity == "to-be-locked" and self.locked:
             raise ValueError(f"{self.name}: integrity `to-be-locked` next to a digest")
         return self
+
+    def suits(self, system: str | None, machine: str) -> bool:
+        """Whether it is for an operating system and processor; None is any system."""
+        return machine in self.arch and (system is None or not self.os or system in self.os)
 
     @property
     def locked(self) -> bool:

@@ -37,7 +37,7 @@ def installing(
     """
     if part.kind == "image" or name in IMAGE_ONLY:
         return Installing("", "image-only", "it comes with the image, and nothing is installed in its place")
-    files = [one for one in part.artifacts if (os is None or os in one.os) and machine in one.arch]
+    files = [one for one in part.artifacts if one.suits(os, machine)]
     packages = [one for one in part.packages if (os is None or os in one.os) and machine in one.arch]
     if files:
         unlocked = [one.name for one in files if not one.locked]

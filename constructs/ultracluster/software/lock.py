@@ -154,6 +154,12 @@ class Release(Model):
                 yield name, artifact
 
     @property
+    def systems(self) -> tuple[str, ...]:
+        """Operating systems that any part of it names, in the order of the file."""
+        found = [name for part in self.components.values() for name in sorted(part.systems)]
+        return tuple(dict.fromkeys(found))
+
+    @property
     def unlocked(self) -> tuple[Unlocked, ...]:
         """Files without a digest, and keys of repositories without a fingerprint: nodes refuse both."""
         return tuple(dict.fromkeys(self._unlocked()))
@@ -163,7 +169,7 @@ class Release(Model):
         return tuple(
             one
             for one in self.unlocked
-            if (system is None or system in one.os) and (arch is None or arch in one.arch)
+            if (system is None or not one.os or system in one.os) and (arch is None or arch in one.arch)
         )
 
     def _unlocked(self) -> Iterator[Unlocked]:

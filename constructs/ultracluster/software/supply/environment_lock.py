@@ -45,7 +45,7 @@ class Need:
     """Whether it is certain that some group installs it."""
 
     def fits(self, os: tuple[str, ...], arch: tuple[str, ...]) -> bool:
-        return any(system in os and machine in arch for system, machine in self.places)
+        return any((not os or system in os) and machine in arch for system, machine in self.places)
 
 
 def lock_environment(
@@ -134,7 +134,7 @@ def places(environment: Environment, release: Release) -> set[tuple[str, str]]:
 
 def _boots(environment: Environment, release: Release) -> Iterator[tuple[GroupBoot, set[tuple[str, str]]]]:
     """Each group on its image; where that is not known, on any system of the release."""
-    systems = {system for part in release.components.values() for system in part.systems}
+    systems = set(release.systems)
     for name, group in environment.node_groups.items():
         boot = group_boot(environment, name, release)
         machine = _MACHINES[node_of(environment, group).architecture]

@@ -161,7 +161,7 @@ def _scoped(release: Release, only: Callable[[str, str], bool], asked: Collectio
     components = {
         name: part.model_copy(update={"artifacts": tuple(
             artifact for artifact in part.artifacts
-            if any(only(system, arch) for system in artifact.os for arch in artifact.arch)
+            if any(only(system, arch) for system in artifact.os or release.systems for arch in artifact.arch)
         )})
         for name, part in release.components.items()
         if part.need != "optional" or name in asked

@@ -120,8 +120,9 @@ def questions(
 
 
 def _wanted(places: Places | None, os: tuple[str, ...], arch: tuple[str, ...]) -> list[tuple[str, str]]:
-    every = [(system, machine) for system in os for machine in arch]
-    return [place for place in every if places is None or place in places]
+    if places is None:
+        return [(system, machine) for system in os or ("",) for machine in arch]
+    return [(system, machine) for system, machine in places if machine in arch and (not os or system in os)]
 
 
 def _of_system(specs: list[_Spec], system: str) -> Iterator[Answer]:
