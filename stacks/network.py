@@ -20,8 +20,7 @@ class NetworkStack(PartStack):
         super().__init__(scope, cluster, "network", env=env, holds=f"network in {zone}")
         parts = add_network(self, cluster, cross=cross)
         self.parts = parts.ids_only()
-        further = parts.made.further_subnets if parts.made else {}
-        if further and cluster.traits.own_stack:
-            value = ",".join(f"{zone}={subnet.subnet_id}" for zone, subnet in further.items())
+        if parts.made and parts.made.further_subnets and cluster.traits.own_stack:
+            value = ",".join(f"{zone}={one.subnet_id}" for zone, one in parts.made.further_subnets.items())
             used = "For `ultracluster render parallelcluster`"
             CfnOutput(self, FURTHER_SUBNETS, value=value, description=used)
