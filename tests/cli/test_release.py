@@ -71,6 +71,22 @@ def test_check_reports_every_constraint_with_its_citation() -> None:
     assert "EC2 User Guide: Elastic Fabric Adapter release notes" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "alone"),
+    [
+        ("2026.11", ["libfabric 2.6.0amzn1.0"]),
+        ("hyperpod-slurm-2026.09", ["libfabric 2.6.0amzn1.0"]),
+        ("pcs-2026.07", ["libfabric 2.4.0amzn1.0", "aws-ofi-nccl 1.18.0"]),
+        ("parallelcluster-3.16.3", ["libfabric 2.7.0amzn2.0", "aws-ofi-nccl 1.22.0"]),
+        ("eks-2026.10", []),
+    ],
+)
+def test_what_only_the_efa_installer_brings_is_named(name: str, alone: list[str]) -> None:
+    assert json.loads(run("release", "check", name, "--json").stdout)["only_bundled"] == alone
+    shown = run("release", "check", name).stdout
+    assert (f"only with the EFA installer: {', '.join(alone)};" in shown) == bool(alone)
+
+
 @pytest.mark.parametrize("arguments", [["--json"], []])
 def test_a_row_that_differs_from_its_record_is_exit_code_2(arguments: list[str], tmp_path: Path) -> None:
     text = release_file("2026.11").read_text()

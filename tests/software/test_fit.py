@@ -342,3 +342,55 @@ def test_the_newest_of_versions_side_by_side_decides() -> None:
     one = one_fit(cuda, having(SLURM, cuda_all="12.8 13.2 13.0"), NODE, "cuda-runtime")
 
     assert (one.outcome, one.found) == ("kept", "13.2")
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "gpu", "nccl", "older"),
+    [
+        ("p5en.48xlarge", "H200", "2.27.5", "2.27.5, P5en and P6-B200 have NCCL 2.28.3 or newer"),
+        ("p6-b200.48xlarge", "B200", "2.28.0", "2.28.0, P5en and P6-B200 have NCCL 2.28.3 or newer"),
+        ("p5en.48xlarge", "H200", "2.28.3", "2.28.3, the release prefers 2.30.7"),
+        ("p5e.48xlarge", "H200", "2.27.5", "2.27.5, the release prefers 2.30.7"),
+        ("p5en.48xlarge", "H200", "2.30.7", ""),
+        ("p5en.48xlarge", "H200", None, ""),
+    ],
+)
+def test_what_is_kept_below_its_family_or_the_release_is_told_and_ends_no_node(
+    instance_type: str, gpu: str, nccl: str | None, older: str
+) -> None:
+    part = {"version": "2.30.7", "kind": "image", "need": "wanted", "accelerator": "nvidia"}
+    node = replace(NODE, instance_type=instance_type, gpu=gpu)
+    (found,) = fit(having(SLURM, nccl=nccl), release({"nccl": part}), node)
+    assert (found.outcome, found.older) == ("kept", older)
+
+
+def test_a_suffix_that_an_image_leaves_out_is_not_older() -> None:
+    part = {"version": "2.7.0amzn2.0", "kind": "image", "need": "wanted"}
+    (found,) = fit(having(SLURM, libfabric="2.7.0"), release({"libfabric": part}), NODE)
+    assert found.older == ""
+
+
+@pytest.mark.parametrize("component", ["gdrcopy", "pyxis", "lustre-efa-setup"])
+def test_what_is_built_from_source_is_built_on_a_system_that_no_release_names(component: str) -> None:
+    from ultracluster.software import load_release
+    from ultracluster.software.installing import installing
+
+    pcs = load_release("pcs-2026.07")
+    for machine in ("x86_64", "aarch64"):
+        way = installing(
+            pcs, component, pcs.components[component], os="ubuntu26.04", machine=machine, sources="internet"
+        )
+        assert way.source
+    toolkit = pcs.components["container-toolkit"]
+    assert not installing(
+        pcs, "container-toolkit", toolkit, os="ubuntu26.04", machine="x86_64", sources="internet"
+    ).source
+
+
+@pytest.mark.parametrize(("driver", "outcome"), [("570.172.08", "kept"), ("515.65.01", "refuses")])
+def test_a_driver_of_cuda_12_does_not_end_a_node_of_h100(driver: str, outcome: str) -> None:
+    """CUDA 13, which asks for branch 580, is wanted only."""
+    from ultracluster.software import load_release
+
+    fits = fit(having(SLURM, nvidia_driver=driver), load_release("hyperpod-slurm-2026.09"), NODE)
+    assert {one.component: one.outcome for one in fits}["nvidia-driver"] == outcome

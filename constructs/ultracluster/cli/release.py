@@ -100,6 +100,7 @@ def check(
     answer.
     """
     from ultracluster.software import solve
+    from ultracluster.software.installing import only_bundled
 
     found = _read(release)
     recorded = _held(release, found)
@@ -117,6 +118,7 @@ def check(
                 "checked": recorded.checked,
                 "unrecorded": [f"{row.component}: {row.name}: {row.detail}" for row in recorded.open],
                 "contradictions": list(recorded.contradictions),
+                "only_bundled": list(only_bundled(found)),
                 "sources": [answer_row(answer) for answer in answers],
             },
         )
@@ -135,6 +137,8 @@ def check(
         for line in recorded.contradictions:
             typer.echo(f"CONTRADICTION  {line}")
         typer.echo(f"{recorded.sentence}; no source names the other {len(recorded.open)} exactly")
+        if alone := only_bundled(found):
+            typer.echo(f"only with the EFA installer: {', '.join(alone)}; nothing else here installs them")
         for line in answer_lines(answers):
             typer.echo(line)
         undecided = sum(verdict.state == "unknown" for verdict in verdicts)

@@ -52,6 +52,11 @@ class BootPlan:
         )
 
     @property
+    def older(self) -> tuple[str, ...]:
+        """Components that stay below what the release or the GPU family asks for, with what that is."""
+        return tuple(f"{one.component} {one.older}" for one in self.components if one.older)
+
+    @property
     def degraded(self) -> tuple[str, ...]:
         """Components without which nodes join."""
         return self._names("degraded")
@@ -113,6 +118,8 @@ def _words(boot: BootPlan) -> str:
         parts.append(f"{boot.minutes:g} min at most")
     if boot.may_lack:
         parts.append(f"may lack {', '.join(boot.may_lack)}")
+    if boot.older:
+        parts.append(f"keeps older {'; '.join(boot.older)}")
     if boot.degraded:
         parts.append(f"DEGRADED without {', '.join(boot.degraded)}")
     if boot.refuses:

@@ -58,6 +58,8 @@ class InstanceConstraint(Model):
     title: Annotated[str, Field(min_length=10)]
     accelerators: Annotated[Many[str], Field(min_length=1)]
     """Names as the EC2 API has them: `B200`."""
+    families: Many[str] = ()
+    """Only these families of instance types (`p5en`); none named is every one with the accelerator."""
     severity: Literal["error", "warning"]
     why: Annotated[str, Field(min_length=10)]
     source: Annotated[str, Field(min_length=10)]

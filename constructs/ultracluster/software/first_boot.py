@@ -103,6 +103,7 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
         lustre="none" if not lustres else "efa" if efa and group.role == "compute" else "tcp",
         gds=gds and group.role == "compute",
         kubernetes=environment.kubernetes is not None,
+        gpu=kind.accelerator.name if kind and kind.accelerator else "",
         local_nvme_disks=kind.local_nvme_disks if kind else 0,
         components=frozenset({"nvidia-fs"} if gds else ()) | asked_components(environment),
         strict=environment.software.strict,

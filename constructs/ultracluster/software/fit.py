@@ -15,6 +15,7 @@ from ultracluster.catalog.lustre_kernels import lustre_efa_kernel, lustre_kernel
 from ultracluster.software.image_facts import ANY_VERSION, Found, efa_module, found, minimal_efa
 from ultracluster.software.installing import Installing, Lack, Sources, installing
 from ultracluster.software.lock import Component, Need, Release
+from ultracluster.software.solver import instance_rows
 from ultracluster.software.versions import Version
 
 Outcome = Literal["kept", "installs", "degraded", "refuses", "not-needed"]
@@ -56,6 +57,8 @@ class Node:
     gds: bool
     """GPUDirect Storage is asked for, and this type can do it."""
     kubernetes: bool
+    gpu: str = ""
+    """Its accelerator as the EC2 API names it (`H200`)."""
     local_nvme_disks: int = 0
     components: frozenset[str] = frozenset()
     """Optional components that the environment asks for."""
@@ -83,6 +86,8 @@ class Fit:
     """Rests on confirmed facts only."""
     known: bool = True
     """Whether anybody says if the image has it; what is not known is looked for on the node."""
+    older: str = ""
+    """Of a kept version: what its GPU family should have, or the release prefers; empty where it is met."""
     lack: Lack = ""
     """Why it could not be installed, where it is or may be absent; empty where it could."""
 
@@ -143,6 +148,7 @@ def _fit(
             minutes=minutes,
             certain=certain,
             known=here.state != "unknown",
+            older=_older(name, here, preferred, node) if outcome == "kept" else "",
             lack=lack,
         )
 
@@ -214,6 +220,21 @@ def _state(
     if here.state == "at-least":
         return "perhaps", f"at least {here.version}, the floor is {floor}"
     return "below", f"{here.version} is below {floor}"
+
+
+def _older(name: str, here: Found, preferred: str | None, node: Node) -> str:
+    """What a kept version is below; a doubtful figure is reported and changes nothing."""
+    if here.version is None or here.state == "at-least" or name in ANY_VERSION:
+        return ""
+    version = Version(here.version)
+    for row in instance_rows(node.gpu, node.instance_type):
+        for one in row.require:
+            if one.fact == name and one.op == ">=" and version < Version(str(one.value)):
+                return f"{here.version}, {row.title}"
+    # an image may leave the suffix out: 2.7.0 is not older than 2.7.0amzn2.0
+    if preferred and version < Version(preferred) and not Version(preferred).within(version):
+        return f"{here.version}, the release prefers {preferred}"
+    return ""
 
 
 def _confirmed(part: Component) -> bool:

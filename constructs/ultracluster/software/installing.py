@@ -68,5 +68,14 @@ def installing(
     return Installing("", "not-there", f"the release has nothing for {os or 'this system'} on {machine}")
 
 
+def only_bundled(release: Release) -> tuple[str, ...]:
+    """Components that only another one brings: the release has neither file nor package of theirs."""
+    return tuple(
+        f"{name} {part.version}"
+        for name, part in release.components.items()
+        if part.kind == "bundled" and not part.artifacts and not part.packages
+    )
+
+
 def _host(url: str | None) -> str:
     return urlsplit(url).netloc if url else "the mirror"

@@ -42,12 +42,20 @@ def breaches(release: Release) -> list[Verdict]:
     return sorted(broken, key=lambda verdict: not verdict.blocks)
 
 
-def instance_breaches(release: Release, accelerator: str) -> list[Verdict]:
-    """What instance types with an accelerator ("B200") require and the release does not have."""
+def instance_rows(accelerator: str, instance_type: str) -> list[InstanceConstraint]:
+    """What is required of an accelerator ("B200"), and of the family of a type ("p5en.48xlarge")."""
+    family = instance_type.partition(".")[0]
+    return [
+        row
+        for row in constraints().instances
+        if accelerator in row.accelerators and (not row.families or family in row.families)
+    ]
+
+
+def instance_breaches(release: Release, accelerator: str, instance_type: str = "") -> list[Verdict]:
+    """What an instance type requires and the release does not have."""
     found: list[Verdict] = []
-    for row in constraints().instances:
-        if accelerator not in row.accelerators:
-            continue
+    for row in instance_rows(accelerator, instance_type):
         state, detail = _all(release, row.require)
         if state == "broken":
             found.append(Verdict(row, state, detail))

@@ -116,6 +116,8 @@ class ReleaseCheck(TypedDict):
     """Those that none records exactly so, with what is missing."""
     contradictions: list[str]
     """What differs from its record, with file and line."""
+    only_bundled: list[str]
+    """Components that only the EFA installer brings: nothing else of the release installs them."""
     sources: list[SourceAnswer]
     """With `--online`: what each source has now."""
 

@@ -115,7 +115,8 @@ def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
             f"{', '.join(lacking)}.",
             ask("decision", "an x86_64 type, or a release with files for aarch64"),
         )
-    yield from (_of(one, path) for one in instance_breaches(release, _accelerator(kind)) if one.blocks)
+    found = instance_breaches(release, _accelerator(kind), kind.name)
+    yield from (_of(one, path) for one in found if one.blocks)
 
 
 @SOF.rule(
@@ -161,7 +162,7 @@ def release_tested(cluster: Cluster) -> Iterator[Breach]:
     if release is None:
         return
     for name, group in cluster.groups.items():
-        for verdict in instance_breaches(release, _accelerator(group.type)):
+        for verdict in instance_breaches(release, _accelerator(group.type), _name(group.type)):
             if not verdict.blocks:
                 yield _of(verdict, ("node_groups", name, "instance_type"))
 
@@ -202,6 +203,10 @@ def _release(software: Software) -> Release | None:
 def _breaches(software: Software) -> list[Verdict]:
     release = _release(software)
     return breaches(release) if release else []
+
+
+def _name(kind: InstanceType | None) -> str:
+    return kind.name if kind else ""
 
 
 def _accelerator(kind: InstanceType | None) -> str:
