@@ -1,4 +1,4 @@
-"""Managed policies of AWS that roles of ours write out: what of them is new, gone or changed.
+"""Managed policies of AWS that our roles write out: what of them is new, removed or changed.
 
 AWS adds actions to its policies without a word to those who copied them. `managed_policies.json` has the
 statements that were compared last; moto has a copy of IAM's own answers, which each of its releases renews.
@@ -33,7 +33,7 @@ def newest() -> Policies:
 
 
 def differences(before: Policies, after: Policies) -> Iterator[tuple[str, str]]:
-    """What is to be done: `new`, `gone` or `changed`, and what, in words.
+    """Return what is to be done: `new`, `gone` or `changed`, and what, in words.
 
     Args:
         before: those that were compared.
@@ -60,7 +60,7 @@ def actions(statements: Statements) -> set[str]:
 
 
 def lacking(policy: Mapping[str, Any], ours: set[str]) -> set[str]:
-    """Actions of a policy that a role of ours has not, and that are not left out for a reason.
+    """Actions of a policy that our role lacks, and that are not left out for a reason.
 
     Args:
         policy: a row of `recorded`.

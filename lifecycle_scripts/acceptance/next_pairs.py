@@ -1,10 +1,10 @@
-"""The next pairs of nodes to measure, so that each slow node can be told from its partners.
+"""The next pairs of nodes to measure, so that each slow node can be distinguished from its partners.
 
     python3 -IS next_pairs.py FOLDER NODE...
 
 A pair is as fast as its slower node. A node of one of the fastest pairs is fast, and a node that was slow
 with a fast one is slow. Each line is a pair of a node of which neither is known and a fast one; no node
-is in two lines. No line: nothing is left to tell, or no pair has a figure.
+is in two lines. No line: nothing is left to decide, or no pair has a figure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 SHARE = 0.95
-"""Of the fastest pair: as `SAME_DISTANCE` of the judge has it."""
+"""Facts of the fastest pair: as `SAME_DISTANCE` of the judge has it."""
 _NODES = re.compile(r"# ultracluster-acceptance run=pair .*\bnodes=(\S+)")
 _ROW = re.compile(r" *([0-9]{1,18}) +[0-9]{1,18} +[a-z]\w+ +sum +-1 +\S+ +\S+ +([0-9.]{1,12}) ")
 

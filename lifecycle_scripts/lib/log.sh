@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Log lines. All of them go to LOG_ALL; the few that an operator reads also to stderr (the console) and to the file that HyperPod ships
-# to CloudWatch: warnings, errors, what log::tell says, and the last lines, which name the other file. ULTRACLUSTER_CONSOLE=all: all do.
+# to CloudWatch: warnings, errors, what log::show says, and the last lines, which name the other file. ULTRACLUSTER_CONSOLE=all: all do.
 [[ -z ${ULTRACLUSTER_LIB_LOG:-} ]] || return 0
 ULTRACLUSTER_LIB_LOG=1
 
@@ -25,8 +25,8 @@ log::line() {
   esac
 }
 
-# log::tell TEXT: for whoever watches the boot
-log::tell() {
+# log::show TEXT: for whoever watches the boot
+log::show() {
   local TZ=UTC line
   printf -v line '%(%Y-%m-%dT%H:%M:%SZ)T INFO  %s' -1 "$*"
   log::raw "$line"
@@ -34,7 +34,7 @@ log::tell() {
 
 # The last line of a run that failed, and of one that did not: NAMES of what the node is without, and what it loses with them.
 log::failed() {
-  log::context 30 # the node may be gone before anybody can look at it
+  log::context 30 # the node may end before anybody can look at it
   log::last FAILED "$1" "$2"
 }
 log::degraded() { log::last DEGRADED "$1" "$2"; }
@@ -55,7 +55,7 @@ log::context() {
   while IFS= read -r line; do log::show "  | $line"; done < <(tail -n "$1" "$LOG_ALL")
 }
 
-log::name_all() { log::tell "all lines of this run: $LOG_ALL"; }
+log::name_all() { log::show "all lines of this run: $LOG_ALL"; }
 
 log::is_verbose() { [[ ${ULTRACLUSTER_CONSOLE:-} == all ]]; }
 

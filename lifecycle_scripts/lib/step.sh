@@ -58,7 +58,7 @@ step::run() {
   else
     # What took long, and what is proven, is for whoever watches the boot.
     if ((ended - started >= STEP_LONG_MS)) || [[ $name == proof ]]; then
-      log::tell "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
+      log::show "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
     else
       log::info "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
     fi

@@ -32,7 +32,7 @@ nvidia_driver::has_switches() {
   case ${NODE_NVSWITCH:-} in
     yes) return 0 ;;
     no) return 1 ;;
-    *) (($(devices::on_bus nvswitch) > 0)) ;; # cluster.json does not tell
+    *) (($(devices::on_bus nvswitch) > 0)) ;; # cluster.json does not say
   esac
 }
 

@@ -56,7 +56,7 @@ def test_sendrecv_is_right_on_p4d_with_an_old_plugin() -> None:
     report = said(P4D, kind="p4d.24xlarge", nodes=2)
 
     assert outcomes(report, "bandwidth") == ["pass"]
-    assert report.reason == "2 nodes are too few to tell which is slow"
+    assert report.reason == "2 nodes are too few to decide which is slow"
     assert outcomes(report, "protocol") == ["pass"]
     assert report.nics == (4,)
 

@@ -275,7 +275,7 @@ def test_without_pairs_no_verdict_passes() -> None:
     report = said(good, hosts, bare=True)
 
     assert report.verdict == "not judged"
-    assert report.reason == "0 measured pairs of 4 nodes: too few to tell which is slow"
+    assert report.reason == "0 measured pairs of 4 nodes: too few to decide which is slow"
 
 
 def test_a_cut_log_of_a_pair_is_not_judged() -> None:

@@ -121,7 +121,7 @@ def test_a_cluster_that_is_gone_needs_no_switch_off_and_refuses_a_switch_on() ->
     eks = Eks(Clock())
     eks.gone = True
 
-    assert switched(eks, protected=False) == "the cluster is gone"
+    assert switched(eks, protected=False) == "the cluster is deleted"
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         switched(eks)
 

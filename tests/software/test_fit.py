@@ -371,7 +371,7 @@ def test_a_suffix_that_an_image_leaves_out_is_not_older() -> None:
 
 
 @pytest.mark.parametrize("component", ["gdrcopy", "pyxis", "lustre-efa-setup"])
-def test_what_is_built_from_source_is_built_on_a_system_that_no_release_names(component: str) -> None:
+def test_what_is_built_from_source_is_built_on_a_system_that_no_release_names(component: Any) -> None:
     from ultracluster.software import load_release
     from ultracluster.software.installing import installing
 

@@ -205,7 +205,7 @@ def _plugin(run: Run, wanted: str | None) -> Iterator[Check]:
 
 
 def _slow(comparison: Comparison) -> Iterator[Check]:
-    """Which nodes are slow, and of which that cannot be told."""
+    """Return which nodes are slow, and of which that is not decided."""
     reasons: dict[str, list[str]] = {}
     for node, why in comparison.not_judged.items():
         reasons.setdefault(why, []).extend([node] if node else [])

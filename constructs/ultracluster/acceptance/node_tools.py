@@ -1,4 +1,4 @@
-"""What acceptance jobs bring to the nodes: the proofs of the host side, and what is known of the type."""
+"""Files that acceptance jobs bring to the nodes: proofs of the host side, and facts of the type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ultracluster.catalog import InstanceType
 from ultracluster.catalog.node_facts import type_facts
 
 _LIBRARIES = ("clock", "devices", "image_family", "lnet", "log", "mounts", "node", "retry")
-"""Of lib/, those that verify/fabric.sh reads."""
+"""Facts of lib/, those that verify/fabric.sh reads."""
 _PLACE = "readonly TOOLS=''\n"
 
 

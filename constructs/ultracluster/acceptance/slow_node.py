@@ -1,4 +1,4 @@
-"""Which node is slow: runs on pairs of nodes, each node compared with what the others reach without it.
+"""Find which node is slow: runs on pairs of nodes, each node compared with what the others reach without it.
 
 A pair is as fast as its slower node. So a node is as fast as its fastest pair shows, and one that never met a
 fast node cannot be judged. Without a node, the other nodes' fastest pairs have a median: that is what it is
@@ -15,7 +15,7 @@ from statistics import median
 from ultracluster.acceptance.runs import Run
 
 FEWEST_NODES = 3
-"""Of two nodes both are in the only pair."""
+"""Facts of two nodes both are in the only pair."""
 _FEWEST_OTHERS = 2
 
 
@@ -77,7 +77,7 @@ class Comparison:
     slow_paths: tuple[Suspect, ...] = ()
     """Slow pairs of nodes that are fast with others."""
     not_judged: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why something cannot be told, by node; by "" for all of them."""
+    """Why something cannot be decided, by node; by "" for all of them."""
 
     @property
     def slow_nodes(self) -> tuple[str, ...]:
@@ -105,11 +105,13 @@ def compare(
     measured = [node for node in everyone if any(node in pair for pair in figures)]
     missing = {node: "no pair with it was measured" for node in everyone if node not in measured}
     if len(everyone) < FEWEST_NODES:
-        why = f"{len(everyone)} node{'s are' if len(everyone) != 1 else ' is'} too few to tell which is slow"
+        why = (
+            f"{len(everyone)} node{'s are' if len(everyone) != 1 else ' is'} too few to decide which is slow"
+        )
         return Comparison(pairs, 0, limits, not_judged={"": why})
     if len(measured) < FEWEST_NODES or len(figures) < _FEWEST_OTHERS:
         number = f"{len(figures)} measured pair{'s' * (len(figures) != 1)}"
-        why = f"{number} of {len(everyone)} nodes: too few to tell which is slow"
+        why = f"{number} of {len(everyone)} nodes: too few to decide which is slow"
         return Comparison(pairs, 0, limits, not_judged={"": why})
 
     level = median(_fastest(figures, measured).values())

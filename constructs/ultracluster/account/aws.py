@@ -204,7 +204,7 @@ def is_throttled(error: BaseException) -> bool:
 
 
 def certainly_refused(error: BaseException) -> bool:
-    """Whether a request that was sent once changed nothing.
+    """Return whether a request that was sent once changed nothing.
 
     It never left, or AWS answered with 4xx; a fault of AWS (5xx) or a lost answer leaves that open.
     """

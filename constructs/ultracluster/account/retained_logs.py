@@ -50,7 +50,7 @@ def retained_logs(account: Account, name: str) -> RetainedLogs | None:
 
 
 def stack_exists(account: Account, name: str) -> bool:
-    """Whether CloudFormation has a stack of this name.
+    """Return whether CloudFormation has a stack of this name.
 
     Raises:
         AccountError: CloudFormation cannot be asked.

@@ -57,7 +57,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an image has a component, and who says so."""
+    """Place of a component in an image, with its source."""
 
     path: str
     """Absolute; `{machine}` is what `uname -m` prints, `{short}` the first two numbers of the version."""
@@ -246,7 +246,7 @@ def _records() -> Iterator[Image]:
 
 
 def _places(record: Mapping[str, Any]) -> dict[str, Place]:
-    """Of one record: what its own `places` say, else the row for its family and system."""
+    """Facts of one record: what its own `places` say, else the row for its family and system."""
     found: dict[str, Place] = {}
     for row in _document()["places"]["rows"]:
         families, systems = row.get("families"), tuple(row.get("systems", ("",)))

@@ -1,4 +1,4 @@
-"""What nodes and the jobs on them read of an instance type, in `cluster.json`."""
+"""Describe what nodes and the jobs on them read of an instance type, in `cluster.json`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ultracluster.catalog.instance_facts import InstanceType
 
 
 def type_facts(kind: InstanceType) -> dict[str, object]:
-    """What node scripts and acceptance jobs know of a type; a fact that is not known is left out, because
+    """Facts of a type for node scripts and acceptance jobs; one that is not known is left out, because
     unknown is not no."""
     maker = kind.accelerator.manufacturer if kind.accelerator else ""
     facts: dict[str, object] = {

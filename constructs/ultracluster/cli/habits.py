@@ -33,7 +33,7 @@ class Habit:
     waits: tuple[Waits, ...] = ()
     """What may take more than two seconds, and then shows a line or a bar; empty: nothing does."""
     changes: bool = False
-    """Whether it changes something in the account; it then has `--account`."""
+    """True if it changes something in the account; it then has `--account`."""
     changes_with: tuple[str, ...] = ()
     """Flags without which it changes nothing."""
     pages: bool = False

@@ -176,7 +176,7 @@ def _read(release: str) -> Release:
 
 
 def _held(name: str, release: Release) -> Checked:
-    """How the rows of a lock file compare with the records."""
+    """Return how the rows of a lock file compare with the records."""
     from ultracluster.software import InvalidLockError
     from ultracluster.software.records import checked
 

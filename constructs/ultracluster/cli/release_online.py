@@ -37,7 +37,7 @@ def limits(seconds: float) -> Limits:
 
 
 def ask_sources(release: Release, cache: Path | None) -> list[Answer]:
-    """What every source of a release says, in the order of the release."""
+    """Return what every source of a release says, in the order of the release."""
     from ultracluster.account.side_by_side import as_they_come
     from ultracluster.software.supply.artifacts import default_cache
     from ultracluster.software.supply.online import questions

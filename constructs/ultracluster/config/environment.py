@@ -194,7 +194,7 @@ class Environment(Model):
 
     @property
     def in_app(self) -> bool:
-        """Whether constructs in an app describe it, so that no command locks anything for it."""
+        """Return whether constructs in an app describe it, so that no command locks anything for it."""
         return self._in_app
 
     def without_file(self) -> Environment:

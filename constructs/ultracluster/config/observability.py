@@ -11,7 +11,7 @@ from ultracluster.config.base import OR_TOKEN, Line, Many, Model, Values
 MAX_RETENTION_DAYS = 1095
 """Three years (Amazon Managed Service for Prometheus User Guide, "Configure your workspace", 2026-10)."""
 LOG_RETENTION_DAYS = 90
-"""Of log groups, unless a file says another number."""
+"""Facts of log groups, unless a file says another number."""
 WORKSPACE_ARN = r"^arn:aws[a-z-]*:aps:[a-z0-9-]+:[0-9]{12}:workspace/ws-[0-9a-f-]+$"
 
 WorkspaceArn = Annotated[

@@ -23,7 +23,7 @@ _WHOLE = {
     "metrics": ("metrics/", "lib/telemetry.sh"),
     "proof": ("lib/health",),
 }
-"""What a step reads or installs as a whole, and hardly another step does: by how the paths begin."""
+"""Describe what a step reads or installs as a whole, and hardly another step does: by how the paths begin."""
 _STEPS = "lib/steps.sh"
 _VARIABLE = re.compile(r'^readonly (STEPS_\w+)="([^"]*)"$', re.MULTILINE)
 _ENTRY = re.compile(r'^\s*\[(\w+)\]="([^"]*)"$', re.MULTILINE)

@@ -17,7 +17,7 @@ from ultracluster.model.cluster import Cluster
 RUNBOOKS = "docs/runbooks"
 """Where runbooks are, from the root of this repository."""
 MOST_RULES = 20
-"""Of a group: the default quota of AMP, and of Grafana Mimir. A group with more becomes several."""
+"""Facts of a group: the default quota of AMP, and of Grafana Mimir. A group with more becomes several."""
 _SCOPES = {
     "rack": "{{ if $labels.rack }}rack {{ $labels.rack }}{{ else if $labels.node_group }}group"
     " {{ $labels.node_group }}{{ else if $labels.node }}node {{ $labels.node }}{{ else }}cluster{{ end }}",

@@ -24,7 +24,7 @@ from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_
 from ultracluster.model.orchestrators import TRAITS, Launcher, Traits
 
 SECOND_VOLUME_GIB = 500
-"""Of a node of HyperPod, where nothing else is asked for."""
+"""Facts of a node of HyperPod, where nothing else is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class Group:
 
     @property
     def image_has_disks(self) -> bool:
-        """Whether the image makes the data volume of the local disks of every type of the group; what the
+        """Return whether the image makes the data volume of local disks for every type of the group; what the
         image of a restricted group does is not published."""
         return (
             self.in_service

@@ -21,5 +21,5 @@ def parent_zone(network: Network) -> str | None:
 
 
 def crosses_zones(network: Network) -> bool:
-    """Whether what nodes send out passes another zone first: EC2 bills traffic between zones."""
+    """Return whether what nodes send out passes another zone first: EC2 bills traffic between zones."""
     return parent_zone(network) not in (None, network.zone_id)

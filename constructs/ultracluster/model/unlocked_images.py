@@ -10,7 +10,7 @@ from ultracluster.software.node_image import full_image_release
 
 
 def unlocked_images(cluster: Cluster) -> Mapping[str, str]:
-    """What is resolved at each deploy, by group: a parameter of Systems Manager, or EKS's newest image.
+    """Images that are resolved at each deploy, by group: a parameter of SSM, or EKS's newest image.
 
     HyperPod and ParallelCluster choose images by their own release, which no template resolves: they count
     only where a group names a parameter. A version of a parameter (`/images/mine:3`) never changes.

@@ -99,7 +99,7 @@ class Estimate:
     lines: tuple[Line, ...]
     idle: Idle | None
     order: NodeOrder | None
-    """What the order of HyperPod's nodes and the system stack costs; None elsewhere."""
+    """Describe what the order of HyperPod's nodes and the system stack costs; None elsewhere."""
     committed: tuple[Committed, ...]
     faults: tuple[str, ...]
     """Why prices of a file, or of AWS, could not be used."""

@@ -40,7 +40,7 @@ class CostPlan:
     idle: Idle | None
     """What an idle or failed node costs."""
     order: NodeOrder | None
-    """What the order of HyperPod's nodes and the system stack costs; None elsewhere."""
+    """Describe what the order of HyperPod's nodes and the system stack costs; None elsewhere."""
     faults: tuple[str, ...]
     """Why prices of a file could not be used."""
     parts: tuple[CostPart, ...] = ()
@@ -107,7 +107,7 @@ class CostPlan:
 
     @property
     def order_line(self) -> str:
-        """What the order of nodes and system stack costs, in words; empty where there is none."""
+        """Return what the order of nodes and system stack costs, in words; empty where there is none."""
         if self.order is None:
             return ""
         usd = self.order.per_hour

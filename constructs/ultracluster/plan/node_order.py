@@ -13,18 +13,18 @@ from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.model import Cluster
 
 MINUTES = 6
-"""What the system stack adds to the first deploy where nodes wait for it: `benchmarks/critical_path.py`, a
+"""Minutes that the system stack adds where nodes wait for it: `benchmarks/critical_path.py`, a
 model, which a test compares with this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOrder:
-    """What nodes cost while the system stack does not come up."""
+    """Describe what nodes cost while the system stack does not come up."""
 
     after_system: bool
     """Nodes are created after it."""
     nodes: int
-    """Of HyperPod, in all compute groups."""
+    """Facts of HyperPod, in all compute groups."""
     prepaid: int
     """Nodes among them that are paid upfront, in any order."""
     per_hour: float | None

@@ -47,7 +47,7 @@ _UNFINISHED = ".unfinished-"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where this package was installed from, and how requirements say so."""
+    """State where this package was installed from, and how requirements say so."""
 
     requirement: str
     """Lines of requirements.txt."""

@@ -29,7 +29,7 @@ _FUNCTIONS = Path(__file__).parent / "custom_resource"
 ANSWER = _FUNCTIONS / "answer.py"
 """A module for functions of custom resources, which answers CloudFormation."""
 LIMIT = Duration.minutes(15)
-"""Of Lambda: how long the function tries, less a minute for its answer."""
+"""Facts of Lambda: how long the function tries, less a minute for its answer."""
 
 
 class EksCluster(Protocol):

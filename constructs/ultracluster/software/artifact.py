@@ -80,7 +80,7 @@ class Artifact(Model):
         return self
 
     def suits(self, system: str | None, machine: str) -> bool:
-        """Whether it is for an operating system and processor; None is any system."""
+        """Return whether it is for an operating system and processor; None is any system."""
         return machine in self.arch and (system is None or not self.os or system in self.os)
 
     @property

@@ -87,7 +87,7 @@ class Fit:
     known: bool = True
     """Whether anybody says if the image has it; what is not known is looked for on the node."""
     older: str = ""
-    """Of a kept version: what its GPU family should have, or the release prefers; empty where it is met."""
+    """Version that the GPU family of a kept one should have, or the release prefers; empty if it is met."""
     lack: Lack = ""
     """Why it could not be installed, where it is or may be absent; empty where it could."""
 
@@ -223,7 +223,7 @@ def _state(
 
 
 def _older(name: str, here: Found, preferred: str | None, node: Node) -> str:
-    """What a kept version is below; a doubtful figure is reported and changes nothing."""
+    """Return what a kept version is below; a doubtful figure is reported and changes nothing."""
     if here.version is None or here.state == "at-least" or name in ANY_VERSION:
         return ""
     version = Version(here.version)

@@ -29,7 +29,7 @@ def locked_parameter(environment: Environment, group: str) -> str | None:
 
 
 def waits_for_first_deploy(environment: Environment) -> bool:
-    """Whether `ultracluster deploy` is still to lock the images: the lock has none. It locks none of
+    """Return whether `ultracluster deploy` is still to lock the images: the lock has none. It locks none of
     constructs in an app.
 
     Raises:

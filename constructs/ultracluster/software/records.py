@@ -95,12 +95,12 @@ class Row(NamedTuple):
     """In the lock file: of the value that contradicts, else of the name."""
     state: Literal["checked", "open", "contradiction"]
     detail: str
-    """What the record says, or what is not recorded."""
+    """Describe what the record says, or what is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How the rows of a lock file compare with the records."""
+    """State how the rows of a lock file compare with the records."""
 
     file: Path
     rows: tuple[Row, ...]
@@ -134,7 +134,7 @@ class Checked:
 
 
 class _ContradictionError(Exception):
-    """What a record says otherwise; `text` is the value of the lock file that differs."""
+    """Describe what a record says otherwise; `text` is the value of the lock file that differs."""
 
     def __init__(self, text: str, detail: str) -> None:
         super().__init__(detail)
@@ -142,7 +142,7 @@ class _ContradictionError(Exception):
 
 
 class _NotRecordedError(Exception):
-    """What no source names exactly."""
+    """Describe what no source names exactly."""
 
 
 @cache
@@ -322,7 +322,7 @@ def _values(what: Artifact | Repository | None) -> Iterator[tuple[str, str]]:
 
 
 class _Lines:
-    """Where texts stand in a lock file, as often as they are asked for in the order of the file."""
+    """State where texts stand in a lock file, as often as they are asked for in the order of the file."""
 
     def __init__(self, text: str) -> None:
         self._where: dict[str, list[int]] = defaultdict(list)

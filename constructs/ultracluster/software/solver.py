@@ -43,7 +43,7 @@ def breaches(release: Release) -> list[Verdict]:
 
 
 def instance_rows(accelerator: str, instance_type: str) -> list[InstanceConstraint]:
-    """What is required of an accelerator ("B200"), and of the family of a type ("p5en.48xlarge")."""
+    """Return what is required of an accelerator ("B200"), and of the family of a type ("p5en.48xlarge")."""
     family = instance_type.partition(".")[0]
     return [
         row
@@ -53,7 +53,7 @@ def instance_rows(accelerator: str, instance_type: str) -> list[InstanceConstrai
 
 
 def instance_breaches(release: Release, accelerator: str, instance_type: str = "") -> list[Verdict]:
-    """What an instance type requires and the release does not have."""
+    """Return what an instance type requires and the release does not have."""
     found: list[Verdict] = []
     for row in instance_rows(accelerator, instance_type):
         state, detail = _all(release, row.require)

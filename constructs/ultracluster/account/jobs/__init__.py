@@ -36,7 +36,7 @@ def jobs_on(fleet: Fleet, nodes: Sequence[Node]) -> Running:
 
 
 def close_to_jobs(fleet: Fleet, nodes: Sequence[Node], action: str) -> Cordoned:
-    """Close nodes to new jobs before they are taken; jobs that run there go on."""
+    """Close nodes to new jobs before they are taken; running jobs continue."""
     return cordon_nodes(fleet, nodes, shell_of(fleet), action)
 
 

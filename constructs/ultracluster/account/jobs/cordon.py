@@ -62,7 +62,7 @@ class Cordoned:
 
 
 def cordon_nodes(fleet: Fleet, nodes: Sequence[Node], shell: Shell, action: str) -> Cordoned:
-    """Close nodes to new jobs; jobs that run there go on.
+    """Close nodes to new jobs; running jobs continue.
 
     Args:
         shell: how a command runs on the cluster's nodes.
@@ -98,7 +98,7 @@ def uncordon_nodes(fleet: Fleet, cordoned: Cordoned, shell: Shell) -> str:
 
 
 def _on_slurm(fleet: Fleet, shell: Shell, script: str) -> tuple[str, str]:
-    """What a script printed, and why it did not come to its end."""
+    """Return what a script printed, and why it did not come to its end."""
     entrance = fleet.entrance()
     if entrance is None:
         return "", "no node runs on which Slurm could be asked"

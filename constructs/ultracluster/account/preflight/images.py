@@ -60,7 +60,7 @@ def questions(situation: Situation) -> Iterator[Question]:
 
 
 def _unlocked(situation: Situation, unlocked: Mapping[str, str]) -> Iterator[Row]:
-    """What is not locked is a note before the first deploy, which locks it, and a finding afterwards."""
+    """Report unlocked images: a note before the first deploy, which locks them, a finding afterwards."""
     groups, environment = ", ".join(unlocked), situation.environment
     stack = environment.stack_name("cluster")
     try:

@@ -23,7 +23,7 @@ def _what(settings: ParallelCluster) -> str:
 def _template(situation: Situation, settings: ParallelCluster) -> Iterator[Row]:
     what, home = _what(settings), region(situation.environment.region)
     if home is None:
-        return  # a rule says so
+        return  # a rule reports it
     url = provider_template(settings.version, region=home.name, dns_suffix=home.dns_suffix)
     try:
         status = situation.http_status(url)

@@ -73,7 +73,7 @@ class Situation:
     http_status: Callable[[str], int] = http_status
     """Status of a HEAD request to a public address."""
     sources: Limits | None = None
-    """How long the sources of the release may take to answer; None: they are not asked."""
+    """State how long the sources of the release may take to answer; None: they are not asked."""
     cache: Path | None = None
     """Folder that keeps indexes of package repositories; None is the user's own."""
 

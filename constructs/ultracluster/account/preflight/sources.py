@@ -1,4 +1,4 @@
-"""What the sources of the release have today, of what nodes could install from them."""
+"""Describe what the sources of the release have today, of what nodes could install from them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ HOURS = 24
 LOG = "/var/log/ultracluster/run.log"
 """All that the scripts write, on every node (lib/log.sh)."""
 SHIPPED = "/var/log/provision/provisioning.log"
-"""What older scripts write."""
+"""Describe what older scripts write."""
 TAIL = 40
 
 

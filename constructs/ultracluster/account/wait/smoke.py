@@ -97,7 +97,7 @@ def verdict(group: str, pair: Pair, logs: Sequence[Path], cluster: Cluster) -> S
     doubts = [
         check.message
         for check in report.checks
-        # of two nodes neither the fabric's figure nor the slower node can be told
+        # of two nodes neither the fabric's figure nor the slower node can be decided
         if (check.outcome == "not judged" and check.id not in ("bandwidth", "pairs"))
         or (check.outcome == "warn" and check.id == "interfaces")
     ]

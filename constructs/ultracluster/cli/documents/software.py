@@ -95,14 +95,14 @@ class ConstraintRow(TypedDict):
 
 
 class SourceAnswer(TypedDict):
-    """What a source said of one file or package."""
+    """Answer of a source about one file or package."""
 
     component: str
     what: str
     state: str
     """`proven`, `there`, `differs`, `gone`, `unanswered` or `not-asked`."""
     detail: str
-    """What the answer proves, or what is wrong."""
+    """Describe what the answer proves, or what is wrong."""
 
 
 class ReleaseCheck(TypedDict):
@@ -115,7 +115,7 @@ class ReleaseCheck(TypedDict):
     unrecorded: list[str]
     """Those that none records exactly so, with what is missing."""
     contradictions: list[str]
-    """What differs from its record, with file and line."""
+    """Describe what differs from its record, with file and line."""
     only_bundled: list[str]
     """Components that only the EFA installer brings: nothing else of the release installs them."""
     sources: list[SourceAnswer]

@@ -300,7 +300,7 @@ class PcsCluster(ClusterConstruct):
         self.queues = queues(self, slurm.partitions, node_groups, self.groups)
 
     def _subnet_ids(self) -> dict[str, str]:
-        """Of the nodes' subnets, by zone id."""
+        """Facts of the nodes' subnets, by zone id."""
         further = {zone: one.subnet_id for zone, one in self._further_subnets.items()}
         return {self.cluster.environment.network.zone_id: self._subnet.subnet_id, **further}
 

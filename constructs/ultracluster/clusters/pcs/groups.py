@@ -50,7 +50,7 @@ class ComputeGroups:
     cluster_id: str
     config: Pcs
     subnet_ids: Mapping[str, str]
-    """Of the nodes' subnets, by zone id."""
+    """Facts of the nodes' subnets, by zone id."""
     home: str
     """Zone of the groups that name none."""
     security_groups: Sequence[ec2.ISecurityGroup]

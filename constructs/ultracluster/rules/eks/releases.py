@@ -22,7 +22,7 @@ from ultracluster.rules.today import today
 CALENDAR = "EKS User Guide, Understand the Kubernetes version lifecycle on EKS (release calendar)"
 DATE = "2026-11-22"
 UNSETTLED_DAYS = 60
-"""How long before its end the newest release is told of that all pages have for HyperPod."""
+"""Days before the end of the newest release that all pages have for HyperPod at which a finding begins."""
 SOON_DAYS = 120
 _VERSION: YamlPath = ("kubernetes_version",)
 _BY_HAND = (

@@ -16,7 +16,7 @@ from answer import answer  # pyright: ignore[reportMissingImports, reportUnknown
 
 PAUSE_S = 15
 RESERVE_S = 60
-"""Of Lambda's time that is kept for the answer to CloudFormation."""
+"""Facts of Lambda's time that is kept for the answer to CloudFormation."""
 BUSY = "ResourceInUseException"
 GONE = "ResourceNotFoundException"
 
@@ -81,7 +81,7 @@ def switch(
         except Exception as error:
             code = _code(error)
             if code == GONE and not protected:
-                return "the cluster is gone"
+                return "the cluster is deleted"
             if code != BUSY:
                 raise
             pause(f"EKS is busy with another change of {name}: {error}")

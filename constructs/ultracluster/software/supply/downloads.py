@@ -51,7 +51,7 @@ class _PassingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long the downloads of one thread may take."""
+    """State how long the downloads of one thread may take."""
 
     until: float = math.inf
     """When the last of them ends, by `clock`."""
@@ -81,7 +81,7 @@ def limited(limits: Limits) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a server answers before the content."""
+    """Describe what a server answers before the content."""
 
     size: int | None
     """Bytes of the whole file; None where the server does not say."""
@@ -90,7 +90,7 @@ class Head:
 
     @property
     def is_page(self) -> bool:
-        """Whether a web page came in place of a file."""
+        """Return whether a web page came in place of a file."""
         start = self.first.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
         return start.startswith((b"<!doctype html", b"<html"))
 
@@ -100,7 +100,7 @@ class _TooLongError(Exception):
 
 
 class _NoRangeError(_PassingError):
-    """What is here already is longer than what the server has."""
+    """Describe what is here already is longer than what the server has."""
 
 
 class _NoHostError(_PassingError):

@@ -42,7 +42,7 @@ class Need:
     places: frozenset[tuple[str, str]]
     """Operating systems and processors."""
     installed: bool = False
-    """Whether it is certain that some group installs it."""
+    """True if it is certain that some group installs it."""
 
     def fits(self, os: tuple[str, ...], arch: tuple[str, ...]) -> bool:
         return any((not os or system in os) and machine in arch for system, machine in self.places)

@@ -1,4 +1,4 @@
-"""What the sources of a release have at this moment: every address, index, key and digest, asked from here.
+"""Ask the sources of a release from this machine: every address, index, key and digest.
 
 Nothing is installed, and a great file is not fetched: what an answer proves stands in it. `proven` is a
 digest or a signed index; `there` is a file of the right kind and size whose digest nobody compared.
@@ -38,18 +38,18 @@ Places = Collection[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source said of one file or package."""
+    """Answer of a source about one file or package."""
 
     component: str
     what: str
     """The file, or the package with the address of its repository."""
     state: State
     detail: str
-    """What the answer proves, or what is wrong."""
+    """Describe what the answer proves, or what is wrong."""
 
     @property
     def bad(self) -> bool:
-        """Whether nodes would not get what the release says."""
+        """Return whether nodes would not get what the release says."""
         return self.state in ("differs", "gone")
 
 
@@ -71,7 +71,7 @@ class _Spec(NamedTuple):
 
 
 class _DiffersError(Exception):
-    """What a source has is not what the release says."""
+    """Describe what a source has is not what the release says."""
 
 
 def questions(
@@ -132,7 +132,7 @@ def _of_system(specs: list[_Spec], system: str) -> Iterator[Answer]:
 
 
 def _failed(error: Exception) -> tuple[State, str]:
-    """What an error says of a source."""
+    """Return what an error means for a source."""
     match error:
         case DownloadError(status=int(status)) if status in (401, 403, 404, 410):
             return "gone", str(error)
@@ -242,7 +242,7 @@ def _repository(where: Repository, specs: list[_Spec], cache: Path, limits: Limi
 
 
 def _index(where: Repository, arch: str, apt: bool, cache: Path) -> Index:
-    """What a repository has, signed by the pinned key."""
+    """Return what a repository has, signed by the pinned key."""
     try:
         from ultracluster.software.supply import apt_repository, dnf_repository
     except ImportError as error:
@@ -259,7 +259,7 @@ def _index(where: Repository, arch: str, apt: bool, cache: Path) -> Index:
 
 
 def _package(one: _Spec, where: Repository, index: Index) -> Answer:
-    """Whether a signed index has a package, and whether its file answers."""
+    """Return whether a signed index has a package, and whether its file answers."""
     what = f"{one.spec} at {where.url}"
     found = index.matching(one.spec, where.url)
     if not found:
