@@ -26,6 +26,7 @@ log::line() {
 }
 
 # log::show TEXT: for whoever watches the boot
+# shellcheck disable=SC2329 # other libraries call it
 log::show() {
   local TZ=UTC line
   printf -v line '%(%Y-%m-%dT%H:%M:%SZ)T INFO  %s' -1 "$*"
