@@ -9,7 +9,7 @@ import pytest
 
 from ultracluster.catalog.images import Fact, Image, image
 from ultracluster.software.fit import Fit, Node, fit
-from ultracluster.software.lock import ComponentName, Release
+from ultracluster.software.lock import Release
 
 SLURM = image("hyperpod-slurm-ubuntu22.04-x86_64-20260917")
 EKS = image("eks-al2023-nvidia-1.34-x86_64-20261012")
@@ -371,13 +371,7 @@ def test_a_suffix_that_an_image_leaves_out_is_not_older() -> None:
 
 
 @pytest.mark.parametrize("component", ["gdrcopy", "pyxis", "lustre-efa-setup"])
-<<<<<<< HEAD
 def test_what_is_built_from_source_is_built_on_a_system_that_no_release_names(component: Any) -> None:
-=======
-def test_what_is_built_from_source_is_built_on_a_system_that_no_release_names(
-    component: ComponentName,
-) -> None:
->>>>>>> a65042e3 (Type the component of a test)
     from ultracluster.software import load_release
     from ultracluster.software.installing import installing
 
