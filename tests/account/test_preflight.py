@@ -418,7 +418,7 @@ def run(monkeypatch: pytest.MonkeyPatch, world: World | None, *arguments: str) -
         monkeypatch.setattr(package.preflight, "__kwdefaults__", defaults)
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(command.preflight)
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner().invoke(app, [*arguments, "--no-sources"])  # which answer over the network
 
 
 DEV = str(ROOT / "environments" / "dev.yaml")

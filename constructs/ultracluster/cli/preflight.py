@@ -71,11 +71,12 @@ def preflight(
     config = load_environment(environment)
     account = open_account(config, profile)
     with LateBar("asking AWS") as bar:
-        asked = limits(SOURCES_SECONDS) if sources else None
+        asked = limits(SOURCES_SECONDS, attempts=1) if sources else None
         report = ask(account, resolve(config), progress=bar, ask_sources=asked)
     if bootstrap and offer(report):
         with LateBar("asking AWS") as bar:
-            report = ask(account, resolve(config), progress=bar)
+            asked = limits(SOURCES_SECONDS, attempts=1) if sources else None
+            report = ask(account, resolve(config), progress=bar, ask_sources=asked)
     if not as_json:
         draw(as_markdown(report) if markdown else as_text(report))
     requests = _requests(account, report, yes) if request_quotas else None

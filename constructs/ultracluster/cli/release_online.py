@@ -29,11 +29,11 @@ _WORDS: dict[State, str] = {
 }
 
 
-def limits(seconds: float) -> Limits:
-    """Two attempts with 15 s each for a request, and `seconds` for all of them."""
+def limits(seconds: float, attempts: int = 2) -> Limits:
+    """Attempts with 15 s each for a request, and `seconds` for all requests together."""
     from ultracluster.software.supply.downloads import Limits
 
-    return Limits(until=time.monotonic() + seconds, timeout=15, attempts=2)
+    return Limits(until=time.monotonic() + seconds, timeout=15, attempts=attempts)
 
 
 def ask_sources(release: Release, cache: Path | None) -> list[Answer]:
