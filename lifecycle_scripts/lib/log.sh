@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Log lines. All of them go to LOG_ALL; the few that an operator reads also to stderr (the console) and to the file that HyperPod ships
-# to CloudWatch: warnings, errors, what log::show says, and the last lines, which name the other file. ULTRACLUSTER_CONSOLE=all: all do.
+# to CloudWatch: warnings, errors, what log::announce says, and the last lines, which name the other file. ULTRACLUSTER_CONSOLE=all: all do.
 [[ -z ${ULTRACLUSTER_LIB_LOG:-} ]] || return 0
 ULTRACLUSTER_LIB_LOG=1
 
@@ -25,9 +25,9 @@ log::line() {
   esac
 }
 
-# log::show TEXT: for whoever watches the boot
+# log::announce TEXT: for whoever watches the boot
 # shellcheck disable=SC2329 # other libraries call it
-log::show() {
+log::announce() {
   local TZ=UTC line
   printf -v line '%(%Y-%m-%dT%H:%M:%SZ)T INFO  %s' -1 "$*"
   log::raw "$line"
@@ -53,10 +53,10 @@ log::last() {
 log::context() {
   local line
   ! log::is_verbose && [[ -r $LOG_ALL ]] || return 0
-  while IFS= read -r line; do log::show "  | $line"; done < <(tail -n "$1" "$LOG_ALL")
+  while IFS= read -r line; do log::announce "  | $line"; done < <(tail -n "$1" "$LOG_ALL")
 }
 
-log::name_all() { log::show "all lines of this run: $LOG_ALL"; }
+log::name_all() { log::announce "all lines of this run: $LOG_ALL"; }
 
 log::is_verbose() { [[ ${ULTRACLUSTER_CONSOLE:-} == all ]]; }
 

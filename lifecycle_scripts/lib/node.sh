@@ -49,7 +49,7 @@ node::load_here() {
 node::tell() {
   NODE_ACCELERATOR=${NODE_ACCELERATOR:-$(image_family::accelerator)}
   export NODE_ACCELERATOR
-  log::show "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS, $NODE_FAMILY image, accelerator: $NODE_ACCELERATOR)"
+  log::announce "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS, $NODE_FAMILY image, accelerator: $NODE_ACCELERATOR)"
 }
 
 node::identify() {

@@ -58,7 +58,7 @@ step::run() {
   else
     # What took long, and what is proven, is for whoever watches the boot.
     if ((ended - started >= STEP_LONG_MS)) || [[ $name == proof ]]; then
-      log::show "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
+      log::announce "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
     else
       log::info "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
     fi

@@ -302,7 +302,7 @@ fetch() {
 
 @test "log: the console has warnings, what is for it, the last lines, and what led to a failure" {
   run --separate-stderr on_node ULTRACLUSTER_CONSOLE= bash -c "source '$SCRIPTS/lib/log.sh'; log::info hello; log::warn careful
-    printf 'a program\n2026-11-27T00:00:00Z WARN  x: mind\n' | log::copy; log::show look; log::ready 'in 3 s'"
+    printf 'a program\n2026-11-27T00:00:00Z WARN  x: mind\n' | log::copy; log::announce look; log::ready 'in 3 s'"
   assert::equal 'careful|x: mind|look|all lines of this run: '"$ULTRACLUSTER_ROOT"'/var/log/ultracluster/run.log|READY in 3 s' \
     "$(sed 's/^2026[^ ]* [A-Z]* *//' "$LOG" | paste -sd '|')"
   assert::equal "$(cat "$LOG")" "$stderr"

@@ -80,7 +80,7 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "prices": Document(1, ("prices update",), "Prices of AWS", "cli.documents.figures:PriceUpdate"),
     "purchase": Document(1, ("capacity buy",), "What was bought", "cli.documents.cluster:Purchase"),
-    "release": Document(1, ("release show",), "A software release", "cli.documents.software:ReleaseDocument"),
+    "release": Document(2, ("release show",), "A software release", "cli.documents.software:ReleaseDocument"),
     "release-check": Document(
         1, ("release check",), "Whether a release's parts fit", "cli.documents.software:ReleaseCheck"
     ),
