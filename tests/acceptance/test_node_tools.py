@@ -14,6 +14,7 @@ from project import ROOT
 
 from ultracluster.acceptance.node_tools import packed_tools, slurm_script
 from ultracluster.catalog import instance_types
+from ultracluster.project.archives import extract
 
 P5EN = instance_types()["p5en.48xlarge"]
 MOST_OF_A_CONFIG_MAP = 1 << 20
@@ -22,7 +23,7 @@ MOST_OF_A_CONFIG_MAP = 1 << 20
 
 def unpack(packed: bytes, folder: Path) -> Path:
     with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as archive:
-        archive.extractall(folder, filter="data")
+        extract(archive, folder)
     return folder
 
 

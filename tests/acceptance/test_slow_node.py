@@ -162,7 +162,7 @@ def test_one_or_two_nodes_cannot_be_compared(count: int) -> None:
     runs = [run("ip-10-1-0-21", "ip-10-1-0-22", 300.0)] if count == 2 else []
     said = compare(runs, nodes=names(count))
 
-    assert "too few to tell" in said.not_judged[""]
+    assert "too few to decide" in said.not_judged[""]
 
 
 def test_distance_is_no_fault() -> None:

@@ -188,7 +188,7 @@ def test_proof_and_health_checks_count_the_same_devices_and_few_lines_say_so() -
     ("field", "value", "variant", "says"),
     [
         ("nvidia_driver", False, Variant(), "FAILED nvidia_driver: "),
-        ("nvidia_driver", "535.183.01", Variant(), "FAILED nvidia_driver: "),
+        ("nvidia_driver", "515.105.01", Variant(), "FAILED nvidia_driver: "),
         (
             "lustre_client",
             False,

@@ -353,11 +353,11 @@ LINES
   assert::last 'FAIL: tcp-fallback: NCCL fell back to TCP sockets: ip-10-1-0-21:4711'
 }
 
-@test "NCCL: fewer interfaces than the node has warn" {
+@test "NCCL: fewer interfaces than the node has fail" {
   nccl_log | sed 's/found 32 nics/found 8 nics/' >"$SANDBOX/log"
   run fabric nccl "$SANDBOX/log"
-  assert::status 0
-  assert::contains "$output" 'warn        interfaces    8 EFA interfaces found, expected 32'
+  assert::status 1
+  assert::last 'FAIL: interfaces: 8 EFA interfaces found, expected 32'
 }
 
 @test "NCCL: no log, an empty one, and none that can be read" {

@@ -43,7 +43,7 @@ def breaches(release: Release) -> list[Verdict]:
 
 
 def instance_rows(accelerator: str, instance_type: str) -> list[InstanceConstraint]:
-    """Return what is required of an accelerator ("B200"), and of the family of a type ("p5en.48xlarge")."""
+    """Return what is required of an accelerator ("B200"), and of the family of a type."""
     family = instance_type.partition(".")[0]
     return [
         row

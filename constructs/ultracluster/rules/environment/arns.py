@@ -19,6 +19,8 @@ MAY_BE_ELSEWHERE: frozenset[YamlPath] = frozenset(
 )
 """What is reached over the network, in any Region and account: rules OBS002 and OBS003 speak of it."""
 _ARN = re.compile(r"arn:[a-z-]+:[a-z0-9-]+:[a-z0-9-]*:([0-9]{12}|aws)?:\S+$")
+_NOBODY = "111122223333"
+"""The account of AWS's documentation: what `init` writes for an ARN that nobody has yet names it."""
 _ARNS = "IAM User Guide: Amazon Resource Names (ARNs)"
 
 
@@ -81,7 +83,7 @@ def account_of_arns(environment: Environment) -> Iterator[Breach]:
         for path, arn in reversed(list(arns(environment)))
         if path not in MAY_BE_ELSEWHERE
     }
-    for owner in ("", "aws"):
+    for owner in ("", "aws", _NOBODY):
         owners.pop(owner, None)
     if not owners:
         return
