@@ -78,8 +78,8 @@ REFUSED: list[tuple[list[Any], dict[str, Any], str, str]] = [
     (
         [HEAD, {**GPU, "TrainingPlanArn": "${PLAN}"}],
         {},
-        "node_groups.gpu.capacity",
-        "arn:aws",
+        "InstanceGroups[1].TrainingPlanArn",
+        "is the placeholder",
     ),
     (
         [HEAD, GPU],

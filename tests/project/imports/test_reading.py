@@ -59,8 +59,36 @@ STATES: dict[str, tuple[str, bytes, str]] = {
         b"HeadNode: {}\nRegion: ${REGION}\n",
         "envsubst",
     ),
-    "placeholders of Jinja": ("a.yaml", b"HeadNode:\n  - {{ head }}\n", "a key that is not a word"),
-    "Terraform": ("main.tf", b'resource "a" "b" {\n  c = 1\n}\n', "must hold keys and values"),
+    "placeholders of Jinja": ("a.yaml", b"HeadNode:\n  - {{ head }}\n", "a.yaml:2: is a template of Jinja"),
+    "blocks of Jinja": (
+        "a.yaml",
+        b"HeadNode:\n{% if gpu %}\n  a: 1\n{% endif %}\n",
+        "a.yaml:2: is a template of Jinja",
+    ),
+    "quoted Jinja": (
+        "a.yaml",
+        b'HeadNode: {InstanceType: "{{ head }}"}\n',
+        "HeadNode.InstanceType: is the placeholder {{ head }}",
+    ),
+    "a template of Go": ("a.yaml", b"HeadNode:\n  {{- if .Values.a }}\n  a: 1\n", "helm template"),
+    "ERB": ("a.yaml", b"HeadNode:\n<% if gpu %>\n  a: [\n", "a.yaml:2: is a template of ERB"),
+    "Terraform": ("main.tf", b'resource "a" "b" {\n  c = 1\n}\n', "main.tf:1: is Terraform (HCL)"),
+    "a module of Terraform": (
+        "a.tf",
+        b'# eks\n\nmodule "eks" {\n  source = "x"\n  groups = {\n    a = { b = [1] }\n  }\n}\n',
+        "a.tf:3: is Terraform (HCL)",
+    ),
+    "shell in JSON": (
+        "a.json",
+        b'{"InstanceGroups": [\n{"InstanceCount": ${ACCEL_COUNT}}]}',
+        "a.json:2: is a template for the shell",
+    ),
+    "a variable in JSON": ("a.json", b'{"InstanceGroups": [{"InstanceCount": $N}]}', "envsubst"),
+    "numbers in JSON": (
+        "a.json",
+        b'{"InstanceGroups": [{"InstanceCount": ${1:n}}]}',
+        "numbered placeholders",
+    ),
     "a template with a tag for parameters": (
         "a.yaml",
         b"AWSTemplateFormatVersion: 2010-09-09\nParameters: !Ref x\n",

@@ -167,6 +167,8 @@ class Part:
     def text(self, key: str) -> str | None:
         """A text; a number is its digits."""
         value = self.any(key)
+        if isinstance(value, str) and _PLACEHOLDER.search(value):
+            return self._not(key, "a text")
         if value is None or isinstance(value, str):
             return value.strip() or None if value else None
         if isinstance(value, bool | Mapping | list):

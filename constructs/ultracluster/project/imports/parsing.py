@@ -17,6 +17,7 @@ from ultracluster.config.yaml_bounds import MOST_LEVELS, TooDeepError, TooMuchEr
 from ultracluster.config.yaml_tree import NodeWalk, Tree
 from ultracluster.project.imports.ledger import ImportRefusedError, Wrong
 
+PLACEHOLDER = "is a placeholder"
 _MOST_WRONG = 20
 _SECTIONS = ("AWSTemplateFormatVersion", "Resources")
 
@@ -73,7 +74,7 @@ def yaml_of(name: str, text: str) -> Any:
         del code, path
         words = one_line(message).rstrip(".")
         if "not expanded" in words:  # of environments; here somebody has a template in hand
-            words, instead = "is a placeholder", "fill it in first, e.g. `envsubst < FILE > filled.yaml`"
+            words, instead = PLACEHOLDER, "fill it in first, e.g. `envsubst < FILE > filled.yaml`"
         wrong.append(Wrong(where=str(location), message=words, instead=instead))
 
     try:

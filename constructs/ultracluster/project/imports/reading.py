@@ -15,8 +15,9 @@ from ultracluster.project.imports import base_config, console, eksctl, hyperpod,
 from ultracluster.project.imports.folder import MOST_FILES, TooManyError, files_of
 from ultracluster.project.imports.ledger import ImportRefusedError, Wrong
 from ultracluster.project.imports.outcome import Drafted
-from ultracluster.project.imports.parsing import json_of, refused, yaml_of
+from ultracluster.project.imports.parsing import PLACEHOLDER, json_of, refused, yaml_of
 from ultracluster.project.imports.surroundings import Asked
+from ultracluster.project.imports.unrendered import unrendered
 
 KNOWN = (
     "a configuration of AWS ParallelCluster 3, HyperPod's create-cluster JSON (with its "
@@ -76,7 +77,14 @@ def read(path: Path) -> Given:
     if _OLD.search(text):
         converter = "`pcluster3-config-converter` makes one of version 3 of it"
         raise refused(name, "is a configuration of ParallelCluster 2", converter)
-    data: object = json_of(name, text) if is_json and path.suffix != ".yaml" else yaml_of(name, text)
+    try:
+        data: object = json_of(name, text) if is_json and path.suffix != ".yaml" else yaml_of(name, text)
+        unparsed = not isinstance(data, dict | list | None)  # Terraform is one word to a YAML parser
+    except ImportRefusedError as error:
+        template = None if all(one.message == PLACEHOLDER for one in error.wrong) else unrendered(name, text)
+        raise ImportRefusedError([template] if template else error.wrong) from None
+    if unparsed and (template := unrendered(name, text)):
+        raise ImportRefusedError([template])
     if data is None:
         raise refused(name, "the file is empty", f"name {KNOWN}")
     values, template = parameters_of(data), is_template(data)
