@@ -84,8 +84,10 @@ def import_environment(
     """Make an environment of another tool's file or cluster, with a list of what did not carry over.
 
     Takes a configuration of AWS ParallelCluster 3, HyperPod's create-cluster JSON (with its older
-    provisioning_parameters.json, or the folder of its lifecycle scripts), template and parameters of the
-    HyperPod console's stack, and a ClusterConfig of eksctl: AWS is asked nothing then.
+    provisioning_parameters.json, or the folder of its lifecycle scripts; also its instance groups alone),
+    template and parameters of the HyperPod console's stack, config.yaml of `hyp init`, a template of
+    CloudFormation that makes a HyperPod cluster (with the stack's parameters), and a ClusterConfig of eksctl:
+    AWS is asked nothing then.
     Or a running cluster of HyperPod, ParallelCluster, PCS or EKS: its API is asked, nothing in the account is
     changed, and network and file systems are named as they are. What it writes passes `ultracluster
     validate`. The list says of each thing why, and what to do; it is in the head of the file, too. Exit code

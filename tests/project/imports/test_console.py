@@ -31,7 +31,7 @@ def made(**changes: Any) -> Imported:
     return finished(console.drafted(parameters, "small", Asked()), "small.json")
 
 
-@pytest.mark.parametrize("sample", ["console-slurm", "console-eks"])
+@pytest.mark.parametrize("sample", ["console-slurm", "console-eks", "hyp-config"])
 def test_samples_are_what_they_were_with_every_loss(sample: str, request: pytest.FixtureRequest) -> None:
     imported(sample, request)
 
@@ -41,6 +41,12 @@ def test_region_and_zone_are_those_of_the_groups() -> None:
 
     assert (found.region, found.network.zone_id) == ("us-west-2", "usw2-az2")
     assert found.storage.lustre is None
+
+
+def test_zones_without_nodes_are_told() -> None:
+    found = made(AvailabilityZoneIds="usw2-az2,usw2-az1,usw2-az3")
+
+    assert "AvailabilityZoneIds" in {row.where for row in found.rows}
 
 
 FORMS: list[tuple[Any, dict[str, Any] | None]] = [

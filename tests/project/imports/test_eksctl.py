@@ -18,7 +18,7 @@ ADMIN = {"arn": "arn:aws:iam::111122223333:role/admins", "groups": ["system:mast
 
 
 def made(*groups: Any, **changes: Any) -> Imported:
-    metadata = {"name": "a", "region": "us-west-2", **changes.pop("metadata", {})}
+    metadata = {"name": "small", "region": "us-west-2", **changes.pop("metadata", {})}
     config = {"apiVersion": "eksctl.io/v1alpha5", "kind": "ClusterConfig", "metadata": metadata}
     config |= {"vpc": CLOSED, "iamIdentityMappings": [ADMIN], "managedNodeGroups": list(groups), **changes}
     return finished(eksctl.drafted(config, "small", Asked()), "small.yaml")
@@ -26,6 +26,17 @@ def made(*groups: Any, **changes: Any) -> Imported:
 
 def test_the_sample_is_what_it_was_with_every_loss(request: pytest.FixtureRequest) -> None:
     imported("eksctl-gpu", request)
+
+
+def test_a_shrinking_group_and_tags_of_tools_are_told() -> None:
+    tags = {"karpenter.sh/discovery": "a", "team": "research"}
+    found = made({**GPU, "minSize": 1}, metadata={"tags": tags})
+
+    assert {"managedNodeGroups[0].minSize", "metadata.tags.karpenter.sh/discovery"} <= {
+        row.where for row in found.rows
+    }
+    assert found.environment.tags["team"] == "research"
+    assert "karpenter.sh/discovery" not in found.environment.tags
 
 
 def test_the_smallest_loses_nothing_and_gets_nodes_for_add_ons() -> None:

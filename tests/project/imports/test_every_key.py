@@ -88,12 +88,9 @@ EKSCTL: dict[str, str] = {
     "managedNodeGroups[].ebsOptimized": "every type of the catalogue is",
     "nodeGroups[].ebsOptimized": "every type of the catalogue is",
     "managedNodeGroups[].instanceTypes[]": "instanceType is there, too",
-    "managedNodeGroups[].minSize": "desiredCapacity counts, and the group does not grow",
-    "nodeGroups[].minSize": "desiredCapacity counts, and the group does not grow",
     "managedNodeGroups[].volumeName": "where the image has its root volume",
     "nodeGroups[].volumeName": "where the image has its root volume",
     "metadata.annotations": "are eksctl's own",
-    "metadata.name": "the environment is called like the file, or --name",
     "metadata.region": "is the same as that of the document",
 }
 
@@ -175,7 +172,6 @@ def test_every_key_of_parallelcluster(request: pytest.FixtureRequest) -> None:
 
 
 HYPERPOD: dict[str, str] = {
-    "ClusterName": "the environment is called like the file, or --name",
     "AutoScaling.AutoScalerType": "there is one",
     "InstanceGroups[].CapacityRequirements.OnDemand": "is the default",
     "InstanceGroups[].ScheduledUpdateConfig.DeploymentConfig.RollingUpdatePolicy": "Type without a Value",

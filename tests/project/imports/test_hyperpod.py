@@ -23,7 +23,7 @@ HEAD = group("head", "ml.m5.4xlarge", "Controller")
 
 def made(*groups: Any, parameters: dict[str, Any] | None = None, **changes: Any) -> Imported:
     request = {
-        "ClusterName": "a",
+        "ClusterName": "small",
         "InstanceGroups": list(groups),
         "NodeProvisioningMode": "Continuous",
         **changes,
@@ -32,9 +32,11 @@ def made(*groups: Any, parameters: dict[str, Any] | None = None, **changes: Any)
     return finished(draft, "small.json")
 
 
-@pytest.mark.parametrize("sample", ["hyperpod-api", "hyperpod-lifecycle", "hyperpod-eks"])
+@pytest.mark.parametrize("sample", ["hyperpod-api", "hyperpod-lifecycle", "hyperpod-eks", "groups-array"])
 def test_samples_are_what_they_were_with_every_loss(sample: str, request: pytest.FixtureRequest) -> None:
-    imported(sample, request, Asked(region="us-west-2" if sample == "hyperpod-lifecycle" else ""))
+    imported(
+        sample, request, Asked(region="us-west-2" if sample in ("hyperpod-lifecycle", "groups-array") else "")
+    )
 
 
 def test_the_smallest_loses_nothing() -> None:

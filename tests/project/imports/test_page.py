@@ -27,6 +27,8 @@ FILES = {
     "provisioning_parameters.json": "hyperpod-lifecycle.parameters.json",
     "eksctl.yaml": "eksctl-gpu.yaml",
     "console-parameters.json": "console-slurm.json",
+    "cluster.template.yaml": "cloudformation.template.yaml",
+    "stack.json": "cloudformation.parameters.json",
     "my-hyperpod/cluster-config.json": "hyperpod-lifecycle.json",
     "my-hyperpod/provisioning_parameters.json": "hyperpod-lifecycle.parameters.json",
 }

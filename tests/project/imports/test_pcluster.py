@@ -44,6 +44,59 @@ def test_the_smallest_loses_nothing() -> None:
     assert not found.environment.orchestrator.partitions["train"].exclusive  # pyright: ignore  # ParallelCluster
 
 
+def test_a_head_node_of_an_unknown_cpu_type_is_kept_with_an_estimate() -> None:
+    found = made(HeadNode={"InstanceType": "r7a.2xlarge"})
+
+    assert found.environment.node_groups["head"].instance_type == "r7a.2xlarge"
+    (declared,) = found.environment.instance_types.values()
+    assert (declared.vcpu, declared.memory_gib, declared.architecture) == (8, 64, "x86_64")
+    assert any(row.where == "node_groups.head.instance_type" for row in found.rows)
+
+
+def test_a_lost_export_is_read_first() -> None:
+    lustre = {"StorageCapacity": 1200, "DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200}
+    lustre |= {"ImportPath": "s3://data", "ExportPath": "s3://data/checkpoints/", "AutoExportPolicy": "NEW"}
+    storage = {"MountDir": "/fsx", "Name": "fsx", "StorageType": "FsxLustre", "FsxLustreSettings": lustre}
+    found = made(SharedStorage=[storage])
+
+    assert found.rows[0].where == "SharedStorage[0].FsxLustreSettings.ExportPath"
+    assert "no longer exported to s3://data/checkpoints" in found.rows[0].why
+
+
+def test_what_is_dropped_beside_a_reservation_is_told() -> None:
+    target = {"CapacityReservationId": "cr-0a1b2c3d4e5f60718"}
+    queue = {"Networking": {"PlacementGroup": {"Enabled": True}}, "CapacityReservationTarget": target}
+    found = made(resource={"MinCount": 4, "Efa": {"Enabled": True}}, queue=queue)
+
+    assert "Scheduling.SlurmQueues[0].Networking.PlacementGroup.Enabled" in {row.where for row in found.rows}
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "telling"),
+    [
+        ({"SlurmQueues": []}, "SlurmQueues", "stands at the top, and belongs below Scheduling"),
+        (
+            {"queue": {"MaxCount": 4}},
+            "Scheduling.SlurmQueues[0].MaxCount",
+            "Scheduling.SlurmQueues.ComputeResources",
+        ),
+        ({"Os": "ubuntu2204"}, "Os", "belongs below Image"),
+    ],
+)
+def test_a_key_at_the_wrong_level_is_named_with_its_place(
+    changes: dict[str, Any], where: str, telling: str
+) -> None:
+    with pytest.raises(ImportRefusedError) as refused:
+        made(**changes)
+
+    (wrong,) = (one for one in refused.value.wrong if one.where == where)
+    assert telling in wrong.message
+
+
+def test_another_operating_system_is_the_nearest() -> None:
+    assert made(Image={"Os": "ubuntu2004"}).environment.orchestrator.os.startswith("ubuntu")  # pyright: ignore  # ParallelCluster
+
+
 CAPACITIES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {}, {"kind": "on-demand"}),
     ({"CapacityType": "SPOT"}, {}, {"kind": "spot", "allocation": None}),

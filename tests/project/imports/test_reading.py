@@ -110,6 +110,28 @@ STATES: dict[str, tuple[str, bytes, str]] = {
         "must hold groups",
     ),
     "parameters of another stack": ("a.json", b'[{"ParameterKey": "a", "ParameterValue": "b"}]', "not known"),
+    "a network alone": ("a.json", b'{"SecurityGroupIds": [], "Subnets": []}', "no cluster by itself"),
+    "a cluster whose parameters are missing": (
+        "a.yaml",
+        (
+            b"Parameters:\n  N: {Type: Number}\nResources:\n  C:\n    Type: AWS::SageMaker::Cluster\n"
+            b"    Properties:\n      InstanceGroups: [{InstanceCount: !Ref N}]\n"
+        ),
+        "Resources.C.Properties.InstanceGroups[0].InstanceCount: needs the parameter N",
+    ),
+    "two clusters in a template": (
+        "a.yaml",
+        b"Resources:\n  A: {Type: AWS::SageMaker::Cluster}\n  B: {Type: AWS::SageMaker::Cluster}\n",
+        "A, B: each is a cluster of its own",
+    ),
+    "aliases without end in a template": (
+        "a.yaml",
+        b"Resources:\n  C:\n    Type: AWS::SageMaker::Cluster\n    x: &a [x,x,x,x,x,x,x,x,x]\n"
+        + b"".join(
+            b"    %c: &%c [%s]\n" % (98 + n, 98 + n, b",".join([b"*%c" % (97 + n)] * 9)) for n in range(9)
+        ),
+        "more than a configuration",
+    ),
     "people alone": ("a.yaml", b"users: [{username: a, uid: 1}]\n", "no cluster by itself"),
     "escape codes": ("a.yaml", b'HeadNode: {"\\e[31mkey": 1}\n', "HeadNode.InstanceType: is missing"),
 }

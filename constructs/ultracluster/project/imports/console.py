@@ -18,6 +18,14 @@ from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.placing import region_of
 from ultracluster.project.imports.surroundings import Asked
 
+_KNOWN = (
+    "HyperPodClusterName", "InstanceGroupSettings1", "RigSettings1", "KubernetesVersion", "NodeRecovery",
+    "NodeProvisioningMode", "AutoScalerType", "AvailabilityZoneIds", "Tags", "FsxFileSystemId",
+    "StorageCapacity", "DeploymentType", "PerUnitStorageThroughput", "DataCompressionType",
+    "FileSystemTypeVersion", "FsxAvailabilityZoneId", "FsxSubnetId",
+)  # fmt: skip
+"""Parameters that are read here."""
+_OF_HYP = ("template", "version", "stack_id", "stack_name")
 _MOST_SETTINGS = 20
 """InstanceGroupSettings1 to 20."""
 _EMPTY = (
@@ -32,6 +40,30 @@ def is_console(parameters: Mapping[str, Any]) -> bool:
     return "HyperPodClusterName" in parameters and "InstanceGroupSettings1" in parameters
 
 
+def is_hyp(data: Mapping[str, Any]) -> bool:
+    """Whether it is the config.yaml of `hyp init cluster-stack`: the same parameters in snake case."""
+    return "instance_group_settings" in data or "hyperpod_cluster_name" in data
+
+
+def from_hyp(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Its keys as the template's parameters have them (aws/sagemaker-hyperpod-cli, model.py of the cluster
+    stack's template, 0684d94); a list of words is one text there."""
+    names = {_folded(name): name for name in (*REASONS, *_KNOWN)}
+    found: dict[str, Any] = {"InstanceGroupSettings1": []}
+    for key, value in data.items():
+        if key in _OF_HYP:
+            continue
+        words = isinstance(value, list) and all(isinstance(one, str) for one in cast("list[object]", value))
+        name = names.get(_folded(key), key)
+        found[name] = ",".join(cast("list[str]", value)) if words else value
+    found["HyperPodClusterName"] = found.get("HyperPodClusterName")
+    return {"EKSClusterName": "", **found}
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").lower().removesuffix("1")
+
+
 def is_prerequisites(parameters: Mapping[str, Any]) -> bool:
     """Whether these are parameters of what a cluster requires: network and file systems."""
     return "PrimarySubnetAZ" in parameters and "PerUnitStorageThroughput" in parameters
@@ -41,7 +73,7 @@ def drafted(parameters: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     """What the parameters come to as an environment."""
     notes = Ledger(reasons=REASONS)
     top = notes.part(parameters)
-    kubernetes = "KubernetesVersion" in top
+    kubernetes = "KubernetesVersion" in top or "EKSClusterName" in top
     groups = list(_groups(top, notes))
     if not groups and not notes.wrong:
         message = "no parameter has a group: a template's defaults may have none"
@@ -146,6 +178,12 @@ def _zone(top: Part, groups: list[dict[str, Any]], notes: Ledger, asked: Asked) 
             wanted[zone] = wanted.get(zone, 0) + (count if isinstance(count, int) else 0)
     most = max(wanted, key=lambda one: wanted[one], default=named[0].strip() if named else "")
     zone = asked.zone_id or most
+    others = [one.strip() for one in named if one.strip() != zone]
+    if others[1:] or (others and "KubernetesVersion" not in top and "EKSClusterName" not in top):
+        notes.left(
+            top.place("AvailabilityZoneIds"), f"nodes are in {zone} only, not in {', '.join(others)}",
+            "network.further_zones are for Spot and serving in other zones",
+        )  # fmt: skip
     for number, group in enumerate(groups):
         other = group.pop("TargetAvailabilityZoneId", None)
         if other and other != zone:
@@ -197,8 +235,10 @@ def _version(top: Part, key: str) -> str:
 
 
 def _tags(top: Part, notes: Ledger) -> Iterator[dict[str, str]]:
-    """A JSON list, a JSON mapping, or `key=value,key=value`."""
-    text = top.text("Tags") or ""
+    """A list or a mapping, both also as JSON text, or `key=value,key=value`."""
+    value = top.data.get("Tags")
+    written = isinstance(value, list | Mapping)
+    text = json.dumps(top.any("Tags")) if written else top.text("Tags") or ""
     try:
         given: Any = json.loads(text) if text[:1] in ("[", "{") else None
     except (ValueError, RecursionError):

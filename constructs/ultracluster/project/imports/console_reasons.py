@@ -20,6 +20,10 @@ _CHARTS: Reason = (
     "charts and add-ons are installed by the environment, with versions that fit each other",
     "see orchestrator.training_operator, .mpi_operator, .kubeflow_trainer and .chart_values",
 )
+_NAMES: Reason = (
+    "resources have names made of the environment's",
+    "roles with another prefix: governance.role_prefix",
+)
 _METRICS: Reason = (
     "metrics, dashboards and alerts are one setting of the environment",
     "write `observability`, or orchestrator.observability for HyperPod's own add-on",
@@ -27,12 +31,13 @@ _METRICS: Reason = (
 
 REASONS: dict[str, Reason] = {
     **dict.fromkeys((
-        "ResourceNamePrefix", "ResourceNameShortPrefix", "Stage", "CustomBucketName", "CreateVPCStack",
+        "Stage", "CustomBucketName", "CreateVPCStack",
         "CreatePrivateSubnetStack", "CreateSecurityGroupStack", "CreateEKSClusterStack",
         "CreateS3BucketStack", "CreateS3EndpointStack", "CreateS3Endpoint", "CreateLifeCycleScriptStack",
         "CreateHyperPodClusterStack", "CreateSageMakerIAMRoleStack", "CreateHelmChartStack",
-        "CreateFsxStack", "VPCName", "EKSClusterName",
+        "CreateFsxStack",
     ), SILENT),
+    **dict.fromkeys(("ResourceNamePrefix", "ResourceNameShortPrefix", "VPCName", "EKSClusterName"), _NAMES),
     **dict.fromkeys((
         "VpcId", "VpcCIDR", "PrivateSubnetIds", "SecurityGroupId", "SecurityGroupIds", "NatGatewayIds",
         "EksPrivateSubnetIds", "PrivateRouteTableIds", "EksPrivateRouteTableIds",

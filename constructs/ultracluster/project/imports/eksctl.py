@@ -9,7 +9,7 @@ from typing import Any
 from ultracluster.catalog import instance_type
 from ultracluster.config.kubernetes import Eks
 from ultracluster.plan.draft_place import general_type
-from ultracluster.project.imports.eksctl_reasons import REASONS
+from ultracluster.project.imports.eksctl_reasons import LEVELS, REASONS
 from ultracluster.project.imports.ledger import Ledger, Part
 from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.owner import of_account, owner
@@ -21,6 +21,8 @@ KIND = Eks().kind
 _ADMIN = "AmazonEKSClusterAdminPolicy"
 _MASTERS = "system:masters"
 _WORLD = "0.0.0.0/0"
+_TOOLS = ("karpenter.sh/", "k8s.io/cluster-autoscaler/", "kubernetes.io/", "eksctl.io/", "alpha.eksctl.io/")
+"""Tags that controllers of Kubernetes and eksctl look for."""
 _SYSTEM_NODES = 2
 _DEFAULT_NODES = 2
 """Of a group that says neither desiredCapacity nor minSize."""
@@ -33,12 +35,12 @@ def is_configuration(data: Mapping[str, Any]) -> bool:
 
 def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     """What the configuration comes to as an environment."""
-    ledger = Ledger(reasons=REASONS)
+    ledger = Ledger(reasons=REASONS, levels=LEVELS)
     top = ledger.part(data)
     top.any("apiVersion")
     top.any("kind")
     metadata = top.part("metadata")
-    metadata.any("name")
+    ledger.renamed(metadata.place("name"), metadata.text("name"), asked.name or name)
     metadata.any("annotations")
     parts = [*top.parts("managedNodeGroups"), *top.parts("nodeGroups")]
     if not parts:
@@ -60,12 +62,24 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
         "name": name,
         "account": account,
         **settled,
-        "tags": {one: str(value) for one, value in metadata.map("tags").items()},
+        "tags": _tags(metadata),
         "storage": {"keys": {"secrets": {"arn": key}}} if key else {},
         "orchestrator": control,
         "node_groups": with_system(groups, settled, ledger),
     }
     return Drafted(tool=TOOL, kind=KIND, data=environment, ledger=ledger)
+
+
+def _tags(metadata: Part) -> dict[str, str]:
+    """Tags without those that mean something to a tool that is not there any more."""
+    tags = {one: str(value) for one, value in metadata.map("tags").items()}
+    for name in [one for one in tags if one.startswith(_TOOLS)]:
+        metadata.ledger.left(
+            f"{metadata.place('tags')}.{name}", "it tells a tool which resources are its own",
+            "orchestrator.karpenter tags what its nodes need by itself",
+        )  # fmt: skip
+        del tags[name]
+    return tags
 
 
 def _group(part: Part) -> dict[str, Any]:
@@ -74,6 +88,11 @@ def _group(part: Part) -> dict[str, Any]:
     least, wanted = part.number("minSize"), part.number("desiredCapacity")
     count = wanted if wanted is not None else least if least is not None else _DEFAULT_NODES
     group: dict[str, Any] = {"instance_type": kind, "count": count}
+    if least is not None and wanted is not None and least < wanted:
+        part.ledger.left(
+            part.place("minSize"), f"the group keeps its {wanted} nodes: nothing here makes it shrink",
+            "orchestrator.karpenter ends nodes without pods",
+        )  # fmt: skip
     most = part.number("maxSize")
     if most is not None and most > count:
         part.ledger.left(

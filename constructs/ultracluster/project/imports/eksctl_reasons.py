@@ -34,6 +34,11 @@ _BALANCER: Reason = (
     "a Service or an Ingress of Kubernetes makes one",
 )
 
+LEVELS = {
+    **dict.fromkeys(("region", "version"), "metadata"),
+    **dict.fromkeys(("desiredCapacity", "efaEnabled", "instanceTypes", "instanceType"), "managedNodeGroups"),
+}
+"""Keys of a ClusterConfig -> what they belong below; `nodeGroups` have these, too."""
 REASONS: dict[str, Reason] = {
     "availabilityZones": _NETWORK,
     "localZones": _NETWORK,

@@ -10,7 +10,7 @@ from ultracluster.config.orchestrator import HyperPodEks, HyperPodSlurm, Orchest
 from ultracluster.plan.draft_place import general_type
 from ultracluster.project.imports.file_systems import add
 from ultracluster.project.imports.hyperpod_groups import group_of
-from ultracluster.project.imports.hyperpod_reasons import REASONS
+from ultracluster.project.imports.hyperpod_reasons import LEVELS, REASONS
 from ultracluster.project.imports.ledger import Ledger, Part
 from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.owner import of_account, owner
@@ -21,11 +21,31 @@ TOOL = "SageMaker HyperPod"
 _ROLES = {"Controller": "controller", "Login": "login", "Compute": "compute"}
 _SYSTEM_NODES = 2
 _PARAMETERS = "provisioning_parameters.json"
+_NETWORK_KEYS = {"SecurityGroupIds", "Subnets"}
 
 
 def is_request(data: Mapping[str, Any]) -> bool:
     """Whether it is one of CreateCluster, or an answer of DescribeCluster."""
     return "InstanceGroups" in data or ("ClusterName" in data and "VpcConfig" in data)
+
+
+def whole(data: object) -> object:
+    """Instance groups alone, as `--instance-groups` takes them, and a network alone as a request."""
+    if isinstance(data, list):
+        groups = cast("list[object]", data)
+        named = groups and all(isinstance(one, Mapping) and "InstanceGroupName" in one for one in groups)
+        return {"InstanceGroups": groups} if named else groups
+    if not isinstance(data, Mapping):
+        return data
+    mapping = cast("Mapping[str, Any]", data)
+    if "InstanceGroupName" in mapping:
+        return {"InstanceGroups": [mapping]}
+    return {"VpcConfig": mapping} if set(mapping) == _NETWORK_KEYS else mapping
+
+
+def is_network(data: Mapping[str, Any]) -> bool:
+    """Whether it is the network of a cluster, as `--vpc-config` takes it."""
+    return set(data) == {"VpcConfig"}
 
 
 def is_parameters(data: Mapping[str, Any]) -> bool:
@@ -37,7 +57,7 @@ def drafted(
     data: Mapping[str, Any], name: str, asked: Asked, parameters: Mapping[str, Any] | None = None
 ) -> Drafted:
     """What the request comes to as an environment."""
-    ledger = Ledger(reasons=REASONS)
+    ledger = Ledger(reasons=REASONS, levels=LEVELS)
     top = ledger.part(data)
     orchestrator = top.part("Orchestrator")
     kubernetes = "Eks" in orchestrator
@@ -72,7 +92,7 @@ def drafted(
         "orchestrator": settings,
         "node_groups": groups,
     }
-    top.text("ClusterName")
+    ledger.renamed(top.place("ClusterName"), top.text("ClusterName"), asked.name or name)
     scaling = top.part("AutoScaling")
     scaling.any("AutoScalerType")
     if scaling.text("Mode") == "Enable":

@@ -30,6 +30,22 @@ _SEVERAL: Reason = (
     "one controller, which HyperPod replaces, with storage.accounting_database",
 )
 
+LEVELS = {
+    **dict.fromkeys(
+        (
+            "InstanceType",
+            "InstanceCount",
+            "LifeCycleConfig",
+            "SlurmConfig",
+            "ThreadsPerCore",
+            "TrainingPlanArn",
+        ),
+        "InstanceGroups",
+    ),
+    "Subnets": "VpcConfig",
+    "SlurmConfigStrategy": "Orchestrator.Slurm",
+}
+"""Keys that stand at one place of a request -> what they belong below."""
 REASONS: dict[str, Reason] = {
     "VpcConfig": _NETWORK,
     "OverrideVpcConfig": (

@@ -33,6 +33,8 @@ class Row:
     """Place in the file, `HeadNode.Iam`; of what is assumed or put right, the place in the environment."""
     why: str
     todo: str
+    first: bool = False
+    """Data is lost where nobody reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class Ledger:
     reasons: Mapping[str, Reason] = field(default_factory=dict[str, Reason])
     """Why known keys do not carry over, by the end of their path without numbers: `Ssh.KeyName`; or for all
     that is below a key and not named by itself: `vpc.*`."""
+    levels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Keys that stand at one place only -> what they belong below."""
     rows: list[Row] = field(default_factory=list[Row])
     wrong: list[Wrong] = field(default_factory=list[Wrong])
     parts: list[Part] = field(default_factory=list["Part"])
@@ -77,9 +81,9 @@ class Ledger:
         self.parts.append(found)
         return found
 
-    def left(self, where: str, why: str, todo: str) -> None:
-        """Something that the environment has nothing of."""
-        self.rows.append(Row(outcome="left out", where=where, why=why, todo=todo))
+    def left(self, where: str, why: str, todo: str, *, first: bool = False) -> None:
+        """Something that the environment has nothing of; `first` is read before all others."""
+        self.rows.append(Row(outcome="left out", where=where, why=why, todo=todo, first=first))
 
     def changed(self, where: str, why: str, todo: str) -> None:
         """Something that the environment has otherwise."""
@@ -88,6 +92,14 @@ class Ledger:
     def assumed(self, where: str, why: str, todo: str) -> None:
         """Something that the file does not say."""
         self.rows.append(Row(outcome="assumed", where=where, why=why, todo=todo))
+
+    def renamed(self, where: str, theirs: str | None, name: str) -> None:
+        """The name of a cluster, where the environment has another one."""
+        if theirs and theirs != name:
+            self.changed(
+                where, f"it was {clipped(one_line(theirs))}, and the environment is {name}",
+                "stacks and cluster have the environment's name: pass --name for another",
+            )  # fmt: skip
 
     def refuse(self, where: str, message: str, instead: str = "") -> None:
         """Something without which, or with which, there can be no environment."""
@@ -98,6 +110,13 @@ class Ledger:
         Raises:
             ImportRefusedError: something was refused so far.
         """
+        for part in self.parts:
+            for key in part.unread():
+                if (above := self.levels.get(key)) and not plain(part.where).endswith(above):
+                    stands = f"stands below {part.where}" if part.where else "stands at the top"
+                    self.refuse(
+                        part.place(key), f"{stands}, and belongs below {above}", f"move it to {above}.{key}"
+                    )
         if self.wrong:
             raise ImportRefusedError(self.wrong)
 
@@ -111,16 +130,20 @@ class Ledger:
         for part in self.parts:
             for key in part.unread():
                 self._unread(part.place(key), part.data[key])
-        return tuple(sorted(self.rows, key=lambda row: _ORDER.index(row.outcome)))
+        return tuple(sorted(self.rows, key=lambda row: (not row.first, _ORDER.index(row.outcome))))
+
+    def reason_of(self, place: str) -> Reason | None:
+        """Why what stands at a place does not carry over; None where nobody has said it."""
+        names = plain(place).split(".")
+        ends = [".".join(names[start:]) for start in range(len(names))]
+        ends += [f"{name}.*" for name in reversed(names[:-1])]
+        return next((self.reasons[end] for end in ends if end in self.reasons), None)
 
     def _unread(self, place: str, value: object) -> None:
         """A row for what nobody has read, or for each key of it where only these are known."""
         if value in ("", [], {}):
             return  # says as much as no key
-        names = plain(place).split(".")
-        ends = [".".join(names[start:]) for start in range(len(names))]
-        ends += [f"{name}.*" for name in reversed(names[:-1])]
-        reason = next((self.reasons[end] for end in ends if end in self.reasons), None)
+        reason = self.reason_of(place)
         if reason is None and isinstance(value, Mapping) and value and place.count(".") < _DEEPEST:
             for key, one in cast("Mapping[Any, Any]", value).items():
                 self._unread(f"{place}.{shown(str(key))}", one)

@@ -1,6 +1,6 @@
 # pyright: basic
 # ruamel.yaml gives its nodes and marks no types.
-"""Text of another tool's file as data; of a template of CloudFormation only its parameters."""
+"""Text of another tool's file as data; of a template of CloudFormation what a cluster in it is made of."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import json
 from typing import Any, cast
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.tag import Tag
 
 from ultracluster.config.findings import Location, YamlPath
 from ultracluster.config.plain_text import clipped, one_line
 from ultracluster.config.source import reason
 from ultracluster.config.yaml_bounds import MOST_LEVELS, TooDeepError, TooMuchError, compose
 from ultracluster.config.yaml_tree import NodeWalk, Tree
+from ultracluster.project.imports.cloudformation import CLUSTER
 from ultracluster.project.imports.ledger import ImportRefusedError, Wrong
 
 PLACEHOLDER = "is a placeholder"
 _MOST_WRONG = 20
 _SECTIONS = ("AWSTemplateFormatVersion", "Resources")
+_READ = ("Parameters", "Mappings", "Conditions")
 
 
 def refused(where: str, message: str, instead: str) -> ImportRefusedError:
@@ -80,10 +83,8 @@ def yaml_of(name: str, text: str) -> Any:
     try:
         walk = NodeWalk(note, name, text.splitlines())
         if (template := _sections(node)) is not None:
-            data: dict[str, Any] = dict.fromkeys(template, "")
-            if "Parameters" in template:
-                data["Parameters"] = _values(walk.tree(template["Parameters"], (), None))
-            return data
+            wrong.clear()
+            return _template(template, walk)
         tree = walk.tree(node, (), None)
     except TooMuchError:
         raise refused(name, "holds more than a configuration can mean", "name another file") from None
@@ -98,6 +99,52 @@ def _sections(node: Any) -> dict[str, Any] | None:
         return None
     found = {str(key.value): value for key, value in node.value if isinstance(key.value, str)}
     return found if any(name in found for name in _SECTIONS) else None
+
+
+def _template(sections: dict[str, Any], walk: NodeWalk) -> dict[str, Any]:
+    """What its clusters are made of; other resources by their names only. Its tags (`!Ref`) are functions."""
+    data: dict[str, Any] = dict.fromkeys(sections, "")
+    for name in _READ:
+        if name in sections:
+            data[name] = _values(walk.tree(_untagged(sections[name]), (), None))
+    resources = sections.get("Resources")
+    if isinstance(resources, MappingNode):
+        data["Resources"] = {
+            str(key.value): _values(walk.tree(_untagged(one), (), None)) if CLUSTER in _types(one) else ""
+            for key, one in resources.value
+        }
+    return data
+
+
+def _types(resource: Any) -> list[str]:
+    """The type of a resource, where it says one."""
+    pairs = resource.value if isinstance(resource, MappingNode) else []
+    return [str(value.value) for key, value in pairs if key.value == "Type"]
+
+
+def _untagged(node: Node, made: dict[int, Node] | None = None) -> Node:
+    """A copy with each tag as the function that it is short for; aliases stay one node."""
+    made = {} if made is None else made
+    if id(node) in made:
+        return made[id(node)]
+    value, kind = node.value, "str"
+    if isinstance(node, MappingNode):
+        value, kind = [(key, _untagged(one, made)) for key, one in value], "map"
+    elif isinstance(node, SequenceNode):
+        value, kind = [_untagged(one, made) for one in value], "seq"
+    tag = str(node.tag or "")
+    own = tag.startswith("!")
+    copy = type(node)(_tag(kind) if own else node.ctag, value, node.start_mark, node.end_mark)
+    if own:
+        name = tag[1:] if tag in ("!Ref", "!Condition") else f"Fn::{tag[1:]}"
+        key = ScalarNode(_tag("str"), name, node.start_mark, node.end_mark)
+        copy = MappingNode(_tag("map"), [(key, copy)], node.start_mark, node.end_mark)
+    made[id(node)] = copy
+    return copy
+
+
+def _tag(kind: str) -> Tag:
+    return Tag(suffix=f"tag:yaml.org,2002:{kind}")
 
 
 def _values(tree: Tree) -> Any:

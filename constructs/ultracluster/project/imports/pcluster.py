@@ -10,7 +10,7 @@ from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.project.imports.ledger import Ledger, Part
 from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.pcluster_queues import Queues, root_volume, slurm_settings
-from ultracluster.project.imports.pcluster_reasons import REASONS
+from ultracluster.project.imports.pcluster_reasons import LEVELS, REASONS
 from ultracluster.project.imports.pcluster_storage import storage
 from ultracluster.project.imports.placing import database_place, place
 from ultracluster.project.imports.surroundings import Asked
@@ -29,7 +29,7 @@ def is_configuration(data: Mapping[str, Any]) -> bool:
 
 def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     """What the configuration comes to as an environment."""
-    ledger = Ledger(reasons=REASONS)
+    ledger = Ledger(reasons=REASONS, levels=LEVELS)
     top = ledger.part(data)
     scheduling = top.part("Scheduling")
     if (scheduler := scheduling.text("Scheduler")) not in (None, "slurm"):
@@ -50,6 +50,11 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     for group in queues.groups.values():
         if own_image:
             group.setdefault("image", own_image)
+    if queues.buckets:
+        ledger.changed(
+            "Scheduling.SlurmQueues.Iam.S3Access", "all jobs have the rights on buckets, not one queue",
+            "they are storage.job_buckets; a bucket of another account must allow it in its policy, too",
+        )  # fmt: skip
     kept = storage(top.parts("SharedStorage"), ledger, asked.around, queues.buckets)
     if database := _database(scheduling.part("SlurmSettings"), ledger, settled, asked):
         kept["accounting_database"] = database
@@ -142,11 +147,14 @@ def _people_nodes(top: Part, image: str | None) -> tuple[dict[str, Any], dict[st
 def _system(image: Part, ledger: Ledger) -> dict[str, str]:
     system = image.needed("Os", f"one of {', '.join(_SYSTEMS)}")
     if system and system not in _SYSTEMS:
+        family = system.rstrip("0123456789")
+        nearest = next((one for one in _SYSTEMS if one.rstrip("0123456789") == family), _SYSTEMS[0])
+        others = ", ".join(one for one in _SYSTEMS if one != nearest)
         ledger.changed(
             image.place("Os"), f"ParallelCluster 3.16 has no {system} any more",
-            f"{_SYSTEMS[0]} is written; other systems are {', '.join(_SYSTEMS[1:])}",
+            f"{nearest} is written; other systems are {others}",
         )  # fmt: skip
-        system = _SYSTEMS[0]
+        system = nearest
     return {"os": system}
 
 

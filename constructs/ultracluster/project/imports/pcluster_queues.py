@@ -168,6 +168,11 @@ class _Resource:
             )  # fmt: skip
         elif enabled is False and has_efa and not capacity:
             group["placement_group"] = "none"
+        elif enabled and capacity.get("kind") in ("reservation", "capacity-block"):
+            self.ledger.left(
+                placement.place("Enabled"), "nodes of a reservation are where the reservation is",
+                "where it was made in a placement group, write capacity.placement_group",
+            )  # fmt: skip
 
 
 def root_volume(volume: Part) -> dict[str, int]:

@@ -24,6 +24,16 @@ _PLACED: Reason = (
     "nothing, unless you know why it was set",
 )
 
+_QUEUE, _RESOURCE = "Scheduling.SlurmQueues", "Scheduling.SlurmQueues.ComputeResources"
+LEVELS = {
+    **dict.fromkeys(("Scheduler", "SlurmQueues", "SlurmSettings"), "Scheduling"),
+    **dict.fromkeys(("ComputeResources", "ComputeSettings", "CapacityType", "AllocationStrategy"), _QUEUE),
+    **dict.fromkeys(("MinCount", "MaxCount", "Efa", "SpotPrice"), _RESOURCE),
+    **dict.fromkeys(("StorageType", "FsxLustreSettings", "MountDir"), "SharedStorage"),
+    **dict.fromkeys(("Os", "CustomAmi"), "Image"),
+    "Pools": "LoginNodes",
+}
+"""Keys that stand at one place of the configuration -> what they belong below."""
 REASONS: dict[str, Reason] = {
     "Networking": _NETWORK,
     "Networking.SubnetId": _NETWORK,
@@ -114,10 +124,6 @@ REASONS: dict[str, Reason] = {
     "FsxLustreSettings.DeletionPolicy": (
         "`protect: true` retains what holds data",
         "write it for a cluster whose data matters",
-    ),
-    "FsxLustreSettings.ExportPath": (
-        "exports belong to a folder here",
-        "write export_events of a data repository",
     ),
     "FsxLustreSettings.AutoImportPolicy": (
         "imports belong to a folder here",

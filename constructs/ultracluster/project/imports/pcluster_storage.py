@@ -97,6 +97,11 @@ def _lustre(settings: Part, path: str, ledger: Ledger) -> dict[str, Any] | None:
         ledger.refuse(settings.place("StorageCapacity"), "is missing", "write the size in GiB, e.g. 1200")
     found: dict[str, Any] = {**_deployment(settings), "capacity_gib": size or 0, "mount_path": path}
     scratch = found["deployment"].startswith("scratch")
+    if scratch:
+        ledger.changed(
+            "storage.lustre", "a scratch file system is kept as it was: data is lost with a server of it",
+            "deployment: persistent-2-ssd keeps copies; what must last belongs in S3 (data_repositories)",
+        )  # fmt: skip
     if not scratch and (tier := settings.number("PerUnitStorageThroughput")) is not None:
         found["throughput_mbps_per_tib"] = tier
     found["compression"] = (settings.text("DataCompressionType") or "none").lower()
@@ -123,6 +128,16 @@ def _deployment(settings: Part) -> dict[str, Any]:
 def _links(settings: Part) -> dict[str, dict[str, Any]]:
     """Folders that are tied to S3: associations, and the older import path."""
     links: dict[str, dict[str, Any]] = {}
+    if place := settings.text("ExportPath"):
+        bucket, prefix = s3_place(place)
+        where = f"{bucket}/{prefix}".rstrip("/")
+        settings.ledger.left(
+            settings.place("ExportPath"), f"checkpoints are no longer exported to s3://{where}",
+            "give their folder export_events in storage.lustre.data_repositories before you train: what is "
+            "not exported is lost with the file system",
+            first=True,
+        )  # fmt: skip
+        settings.any("AutoExportPolicy")
     if path := settings.text("ImportPath"):
         policy = settings.text("AutoImportPolicy") or ""
         links["/"] = _link(path, settings.number("ImportedFileChunkSize"), _EVENTS.get(policy, []), [])

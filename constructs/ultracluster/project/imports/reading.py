@@ -11,25 +11,31 @@ from typing import Any, Literal, cast, get_args
 from ultracluster.config.file_text import text_of
 from ultracluster.config.plain_text import one_line
 from ultracluster.config.yaml_bounds import MOST_BYTES
-from ultracluster.project.imports import base_config, console, eksctl, hyperpod, pcluster
+from ultracluster.project.imports import base_config, cloudformation, console, eksctl, hyperpod, pcluster
 from ultracluster.project.imports.folder import MOST_FILES, TooManyError, files_of
 from ultracluster.project.imports.ledger import ImportRefusedError, Wrong
 from ultracluster.project.imports.outcome import Drafted
 from ultracluster.project.imports.parsing import PLACEHOLDER, json_of, refused, yaml_of
+from ultracluster.project.imports.placing import region_of
 from ultracluster.project.imports.surroundings import Asked
 from ultracluster.project.imports.unrendered import unrendered
 
 KNOWN = (
     "a configuration of AWS ParallelCluster 3, HyperPod's create-cluster JSON (with its "
     "provisioning_parameters.json, or the folder of its lifecycle scripts), parameters of the HyperPod "
-    "console's stack, or a ClusterConfig of eksctl"
+    "console's stack, config.yaml of `hyp init`, a template with AWS::SageMaker::Cluster, or a ClusterConfig "
+    "of eksctl"
 )
 _OLD = re.compile(r"^\[(cluster|global)\b", re.MULTILINE)
 
 
-Kind = Literal["cluster", "console", "prerequisites", "parameters", "settings", "people", "metrics", ""]
-"""What a file says: a cluster; parameters of the console's template; those of what a cluster requires; what
-HyperPod's groups are; switches, people and metrics of lifecycle scripts. Empty: nothing that is known."""
+Kind = Literal[
+    "cluster", "console", "prerequisites", "template", "stack", "network", "parameters", "settings", "people",
+    "metrics", "",
+]  # fmt: skip
+"""What a file says: a cluster; parameters of the console's template; those of what a cluster requires; a
+template that makes a cluster; parameters of some stack; the network of a cluster; what HyperPod's groups are;
+switches, people and metrics of lifecycle scripts. Empty: nothing that is known."""
 _MOST_UNREAD = 20
 
 
@@ -87,16 +93,21 @@ def read(path: Path) -> Given:
         raise ImportRefusedError([template])
     if data is None:
         raise refused(name, "the file is empty", f"name {KNOWN}")
-    values, template = parameters_of(data), is_template(data)
+    data = hyperpod.whole(data)
+    if isinstance(data, dict) and console.is_hyp(cast("dict[str, Any]", data)):
+        return Given(file=name, data=console.from_hyp(cast("dict[str, Any]", data)), kind="console")
+    values, template = parameters_of(cast("object", data)), is_template(cast("object", data))
     if values is None and not isinstance(data, dict):
         raise refused(name, "must hold keys and values", f"name {KNOWN}")
     if values is not None and console.is_console(values):
         return Given(file=name, data=values, kind="console", template=template)
     if values is not None and console.is_prerequisites(values):
         return Given(file=name, data=values, kind="prerequisites", template=template)
-    if not isinstance(data, dict):  # a list of parameters
-        raise refused(name, "holds parameters of a stack that is not known", f"name {KNOWN}")
+    if values is not None and not template:
+        return Given(file=name, data=values, kind="stack")
     mapping = cast("dict[str, Any]", data)
+    if cloudformation.clusters(mapping):
+        return Given(file=name, data=mapping, kind="template")
     return Given(file=name, data=mapping, kind=_kind(mapping))
 
 
@@ -215,6 +226,12 @@ def drafted(given: list[Given], asked: Asked) -> Drafted:
     if strange := [_strange(one) for one in given if not one.kind]:
         raise ImportRefusedError(strange)
     of = {kind: [one for one in given if one.kind == kind] for kind in get_args(Kind)}
+    if of["template"]:
+        return _of_template(given, of["template"], of["stack"], asked)
+    if of["stack"]:
+        raise refused(
+            of["stack"][0].file, "holds parameters of a stack that is not known", "name its template, too"
+        )
     clusters, parameters = of["cluster"], of["parameters"]
     console_own = [one for one in of["console"] if not one.template] or of["console"]
     defaults = [one for one in of["console"] if one.template] if console_own != of["console"] else []
@@ -239,7 +256,8 @@ def drafted(given: list[Given], asked: Asked) -> Drafted:
                 one_line(parameters[0].file), "the stack says what groups are", "nothing to do"
             )  # fmt: skip
     elif hyperpod.is_request(one.data):
-        draft = hyperpod.drafted(one.data, name, asked, parameters[0].data if parameters else None)
+        request = {**(of["network"][0].data if of["network"] else {}), **one.data}
+        draft = hyperpod.drafted(request, name, asked, parameters[0].data if parameters else None)
     elif scripted:
         raise refused(one_line(scripted[0].file), "belongs to a cluster of HyperPod", "leave it away")
     else:
@@ -249,6 +267,32 @@ def drafted(given: list[Given], asked: Asked) -> Drafted:
         console.add_prerequisites(draft, beside.data)
     for beside in (*of["settings"], *of["people"], *of["metrics"]):
         base_config.add(draft, Path(beside.file).name, beside.data)
+    return draft
+
+
+def _of_template(given: list[Given], templates: list[Given], stacks: list[Given], asked: Asked) -> Drafted:
+    """A template's cluster with the values of its parameters, and what else was given."""
+    template = templates[0]
+    names = cloudformation.clusters(template.data)
+    if len(templates) > 1 or len(stacks) > 1 or len(names) > 1:
+        several = (
+            ", ".join(one_line(one.file) for one in (*templates, *stacks))
+            if len(names) == 1
+            else ", ".join(names)
+        )
+        raise refused(several, "each is a cluster of its own", "import one after the other")
+    found = cloudformation.resolved(
+        template.data, names[0], stacks[0].data if stacks else {}, asked.region or region_of(asked.zone_id)
+    )
+    if found.wrong:
+        raise ImportRefusedError(found.wrong)
+    cluster = Given(file=template.file, data=found.request, kind="cluster")
+    draft = drafted([cluster, *(one for one in given if one not in (*templates, *stacks))], asked)
+    for row in found.rows:
+        place = row.where.partition(".Properties.")[2]
+        why, todo = (draft.ledger.reason_of(place) if place else None) or (row.why, row.todo)
+        if why:
+            draft.ledger.left(place or row.where, why, todo)
     return draft
 
 
@@ -267,6 +311,8 @@ def _kind(data: Mapping[str, Any]) -> Kind:
         return "cluster"
     if hyperpod.is_parameters(data):
         return "parameters"
+    if hyperpod.is_network(data):
+        return "network"
     if base_config.is_people(data):
         return "people"
     return "metrics" if base_config.is_observability(data) else ""
@@ -292,7 +338,7 @@ def _strange(given: Given) -> Wrong:
         return Wrong(where=given.file, message="is an environment already", instead="ultracluster validate")
     if "Resources" in data or "AWSTemplateFormatVersion" in data:
         return Wrong(
-            where=given.file, message="is a template of CloudFormation",
-            instead="write what its cluster has into an environment: `ultracluster init` begins one",
+            where=given.file, message="is a template of CloudFormation without AWS::SageMaker::Cluster",
+            instead="`ultracluster import --cluster NAME` reads a cluster that it made",
         )  # fmt: skip
     return Wrong(where=given.file, message="is of no tool that is known", instead=f"name {KNOWN}")

@@ -1,4 +1,4 @@
-"""Templates that a program has to fill in before a tool can read them: whose they are, and what renders them."""
+"""Templates that a program fills in before a tool can read them: whose they are, and what renders them."""
 
 from __future__ import annotations
 
