@@ -24,10 +24,10 @@ _UNKNOWN = _Unknown()
 
 @dataclass(slots=True)
 class Resolved:
-    """What a template's cluster comes to."""
+    """A template's cluster as a request."""
 
     request: dict[str, Any]
-    """Of CreateCluster; without what exists only after a deploy."""
+    """Keys of CreateCluster, without what exists only after a deploy."""
     rows: list[Row] = field(default_factory=list[Row])
     wrong: list[Wrong] = field(default_factory=list[Wrong])
 
@@ -152,7 +152,7 @@ class _Walk:
         return _VARIABLE.sub(lambda match: str(values[match[1]]), text).replace("${!", "${")
 
     def _condition(self, asked: Any, place: str) -> bool | None:
-        """Whether a condition holds; None where only a deploy answers it."""
+        """Return whether a condition holds; None where only a deploy answers it."""
         name, argument = next(iter(_mapping(asked).items()), ("", None))
         parts = _parts(argument)
         match name, parts:

@@ -41,7 +41,7 @@ def is_console(parameters: Mapping[str, Any]) -> bool:
 
 
 def is_hyp(data: Mapping[str, Any]) -> bool:
-    """Whether it is the config.yaml of `hyp init cluster-stack`: the same parameters in snake case."""
+    """Return whether it is the config.yaml of `hyp init cluster-stack`: the same parameters in snake case."""
     return "instance_group_settings" in data or "hyperpod_cluster_name" in data
 
 

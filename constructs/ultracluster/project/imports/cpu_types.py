@@ -11,7 +11,7 @@ _NAME = re.compile(
 _GIB_PER_VCPU = {"c": 2, "m": 4, "t": 4, "r": 8, "x": 16}
 _VCPU = {"medium": 1, "large": 2}
 _LEAST_GBPS = 5
-"""What types of a few vCPUs reach at least."""
+"""Bandwidth that types of a few vCPUs have at least, in Gbit/s."""
 
 
 def estimated(name: str) -> dict[str, Any] | None:

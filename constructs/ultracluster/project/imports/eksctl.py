@@ -75,7 +75,7 @@ def _tags(metadata: Part) -> dict[str, str]:
     tags = {one: str(value) for one, value in metadata.map("tags").items()}
     for name in [one for one in tags if one.startswith(_TOOLS)]:
         metadata.ledger.left(
-            f"{metadata.place('tags')}.{name}", "it tells a tool which resources are its own",
+            f"{metadata.place('tags')}.{name}", "it marks resources for a tool that is not here",
             "orchestrator.karpenter tags what its nodes need by itself",
         )  # fmt: skip
         del tags[name]

@@ -44,7 +44,7 @@ def whole(data: object) -> object:
 
 
 def is_network(data: Mapping[str, Any]) -> bool:
-    """Whether it is the network of a cluster, as `--vpc-config` takes it."""
+    """Return whether it is the network of a cluster, as `--vpc-config` takes it."""
     return set(data) == {"VpcConfig"}
 
 

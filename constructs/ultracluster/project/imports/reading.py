@@ -33,7 +33,7 @@ Kind = Literal[
     "cluster", "console", "prerequisites", "template", "stack", "network", "parameters", "settings", "people",
     "metrics", "",
 ]  # fmt: skip
-"""What a file says: a cluster; parameters of the console's template; those of what a cluster requires; a
+"""Content of a file: a cluster; parameters of the console's template; those of what a cluster requires; a
 template that makes a cluster; parameters of some stack; the network of a cluster; what HyperPod's groups are;
 switches, people and metrics of lifecycle scripts. Empty: nothing that is known."""
 _MOST_UNREAD = 20

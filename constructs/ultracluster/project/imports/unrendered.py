@@ -12,9 +12,9 @@ from ultracluster.project.imports.ledger import Wrong
 class _Language:
     name: str
     signs: re.Pattern[str]
-    """What only it writes; of several languages in a file the first in the table counts."""
+    """Text that only it has; of several languages in a file the first in the table counts."""
     render: str
-    """What to do, in words."""
+    """The remedy, in words."""
 
 
 _LANGUAGES = (
@@ -56,7 +56,7 @@ _LANGUAGES = (
 
 
 def unrendered(name: str, text: str) -> Wrong | None:
-    """What a text that no parser takes is a template of; None where nothing shows it.
+    """Name the template language of a text that no parser takes; None where nothing shows it.
 
     Args:
         name: the file, for people.
