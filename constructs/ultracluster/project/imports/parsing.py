@@ -102,7 +102,7 @@ def _sections(node: Any) -> dict[str, Any] | None:
 
 
 def _template(sections: dict[str, Any], walk: NodeWalk) -> dict[str, Any]:
-    """Return what its clusters are made of; other resources by their names only. Its tags (`!Ref`) are functions."""
+    """Return what its clusters are made of, and the names of other resources. Tags (`!Ref`) are functions."""
     data: dict[str, Any] = dict.fromkeys(sections, "")
     for name in _READ:
         if name in sections:
