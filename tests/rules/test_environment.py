@@ -261,6 +261,15 @@ CASES = [
         {"instance_types": {NEW: GB300}},
     ),
     Case(
+        "ENV035",
+        {"node_groups.head.instance_type": "c7i.4xlarge"},
+        "node_groups.head.instance_type",
+        "the catalogue has no `c7i.4xlarge`: 16 vCPUs, 32 GiB and 30 addresses",
+        "instance_type: ",
+        {"node_groups.head.instance_type": "m5.2xlarge"},
+        base="parallelcluster-p5",
+    ),
+    Case(
         "ENV007",
         {"instance_types": {"p5.48xlarge": GB300}},
         'instance_types."p5.48xlarge"',

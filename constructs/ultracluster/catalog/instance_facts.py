@@ -174,6 +174,8 @@ class InstanceType:
     """Day of AWS's announcement, `yyyy-mm-dd`, while EC2's API does not have the type."""
     declared: bool = False
     """Declared in an environment file, not in the catalogue."""
+    estimated: bool = False
+    """Figures by the name of a type without accelerators that the catalogue does not have."""
 
     def __post_init__(self) -> None:
         if not self.family:

@@ -18,7 +18,6 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog import instance_type as in_catalogue
 from ultracluster.catalog import instance_types as catalogue
 from ultracluster.clusters.given import nodes_groups
 from ultracluster.clusters.launch_template_checks import (
@@ -30,7 +29,7 @@ from ultracluster.clusters.launch_template_checks import (
     default_efa,
 )
 from ultracluster.config.capacity import OnDemand
-from ultracluster.config.instance_types import made_from
+from ultracluster.config.instance_types import type_by_name
 from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.model.capacity import Capacity, market_options
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
@@ -197,7 +196,7 @@ def _launchers(orchestrator: LaunchedBy) -> Sequence[Launcher]:
 
 
 def _known(name: str, declared: Mapping[str, DeclaredInstanceType]) -> InstanceType:
-    found = in_catalogue(name) or (made_from(name, declared[name]) if name in declared else None)
+    found = type_by_name(name, declared)
     if found is None:
         near = ", ".join(difflib.get_close_matches(name, catalogue(), n=2)) or "none is like it"
         raise ValueError(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ultracluster.catalog import Accelerator, InstanceType, instance_type, ultraserver
+from ultracluster.catalog.cpu_types import estimated_type
 from ultracluster.catalog.instances import family_facts
 from ultracluster.config.environment import Environment
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
@@ -11,15 +14,19 @@ _MAKERS = ("NVIDIA", "AWS")
 
 
 def instance_type_of(environment: Environment, group: NodeGroup) -> InstanceType | None:
-    """What is known of the type of `group`; None where neither catalogue nor environment knows it.
+    """What is known of the type of `group`; None where neither catalogue nor environment knows it."""
+    return type_by_name(group.instance_type, environment.instance_types)
 
-    The catalogue comes first: its figures are compared with AWS's, a declaration's are not.
+
+def type_by_name(name: str, declared: Mapping[str, DeclaredInstanceType]) -> InstanceType | None:
+    """What is known of a type; None where nobody knows it.
+
+    The catalogue comes first: its figures are compared with AWS's, a declaration's are not. Last comes an
+    estimate, which only types without accelerators have.
     """
-    name = group.instance_type
     if found := instance_type(name):
         return found
-    declared = environment.instance_types.get(name)
-    return made_from(name, declared) if declared else None
+    return made_from(name, declared[name]) if name in declared else estimated_type(name)
 
 
 def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ultracluster.catalog import InstanceType, Region, region
-from ultracluster.catalog import instance_type as in_catalogue
 from ultracluster.catalog.images import volume_group
 from ultracluster.config import Environment
-from ultracluster.config.instance_types import made_from
+from ultracluster.config.instance_types import type_by_name
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, KarpenterAutoscaling
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.nodes import NodeGroup, RestrictedGroup, Role
@@ -362,9 +361,7 @@ def _group(environment: Environment, traits: Traits, name: str, settings: NodeGr
 
 
 def _type(environment: Environment, name: str) -> InstanceType | None:
-    declared = environment.instance_types.get(name)
-    # the catalogue comes first: its figures are compared with AWS's, a declaration's are not
-    return in_catalogue(name) or (made_from(name, declared) if declared else None)
+    return type_by_name(name, environment.instance_types)
 
 
 def _efa_interface(environment: Environment) -> EfaKind:

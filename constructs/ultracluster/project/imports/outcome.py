@@ -10,7 +10,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
-from ultracluster.catalog import instance_type
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, parse
 from ultracluster.config.findings import YamlPath, dotted
 from ultracluster.config.orchestrator import OrchestratorKind
@@ -18,7 +17,6 @@ from ultracluster.config.plain_text import one_line
 from ultracluster.config.remedy import Change, Option, apply
 from ultracluster.config.source import Source
 from ultracluster.model import TRAITS
-from ultracluster.project.imports.cpu_types import estimated
 from ultracluster.project.imports.ledger import ImportRefusedError, Ledger, Row, Wrong
 from ultracluster.rules import check
 from ultracluster.software import newest_release
@@ -88,27 +86,7 @@ def _filled(draft: Drafted) -> dict[str, Any]:
     order = ("name", "account", "region", "protect", "tags", "governance", "network", "storage")
     data = {key: draft.data[key] for key in order if draft.data.get(key)}
     rest = {key: value for key, value in draft.data.items() if key not in order and value}
-    data |= {**rest, "software": {"release": release}}
-    if types := _cpu_types(data, draft.ledger):
-        data["instance_types"] = types
-    return data
-
-
-def _cpu_types(data: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
-    """Types of head, login and system nodes that nobody knows: no job depends on their figures."""
-    declared: dict[str, Any] = {}
-    for name, group in data.get("node_groups", {}).items():
-        kind = group.get("instance_type") or ""
-        if group.get("role") == "compute" or instance_type(kind) or not (figures := estimated(kind)):
-            continue
-        declared[kind] = figures
-        vcpu, memory = figures["vcpu"], figures["memory_gib"]
-        ledger.assumed(
-            f"node_groups.{name}.instance_type",
-            f"{kind} is not in the catalogue; by its name it has {vcpu} vCPUs and {memory} GiB",
-            "compare instance_types with `aws ec2 describe-instance-types`",
-        )  # fmt: skip
-    return declared
+    return {**data, **rest, "software": {"release": release}}
 
 
 def _accepted(data: dict[str, Any], ledger: Ledger) -> tuple[dict[str, Any], tuple[Finding, ...]]:

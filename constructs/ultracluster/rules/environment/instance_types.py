@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.catalog import instance_type, nearest_instance_types
+from ultracluster.catalog import instance_type, instance_types, nearest_instance_types
 from ultracluster.config import Environment
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster, Group
@@ -35,6 +35,28 @@ def instance_type_known(group: Group, environment: Environment | None) -> Iterat
         (write(*near) if near else ask("fact", "a type of the catalogue")).noting(
             f"one just announced is declared under instance_types: {{{name}: ...}}"
         ),
+    )
+
+
+@ENV.rule(
+    35,
+    "warning",
+    "The catalogue or the file should describe each instance type without accelerators",
+    source='EC2 Instance Types guide, "Instance type naming conventions"',
+    date="2026-11-27",
+    by_hand="aws ec2 describe-instance-types --instance-types <type>",
+)
+def instance_type_estimated(group: Group) -> Iterator[Breach]:
+    type_ = group.type
+    if type_ is None or not type_.estimated or group.in_service:  # HyperPod's own list refuses it
+        return
+    alike = [one.name for one in instance_types().values() if one.architecture == type_.architecture]
+    yield Breach(
+        ("instance_type",),
+        f"the catalogue has no `{type_.name}`: {type_.vcpu} vCPUs, {type_.memory_gib:g} GiB and "
+        f"{type_.ipv4_per_interface} addresses on an interface are estimates by its name, and no price is "
+        "known.",
+        write(*nearest_instance_types(type_.name, candidates=alike)).noting("or acknowledge the estimate"),
     )
 
 
