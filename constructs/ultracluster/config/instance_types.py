@@ -14,12 +14,12 @@ _MAKERS = ("NVIDIA", "AWS")
 
 
 def instance_type_of(environment: Environment, group: NodeGroup) -> InstanceType | None:
-    """What is known of the type of `group`; None where neither catalogue nor environment knows it."""
+    """Return what is known of the type of `group`; None where neither catalogue nor environment knows it."""
     return type_by_name(group.instance_type, environment.instance_types)
 
 
 def type_by_name(name: str, declared: Mapping[str, DeclaredInstanceType]) -> InstanceType | None:
-    """What is known of a type; None where nobody knows it.
+    """Return what is known of a type; None where nobody knows it.
 
     The catalogue comes first: its figures are compared with AWS's, a declaration's are not. Last comes an
     estimate, which only types without accelerators have.
