@@ -69,7 +69,7 @@ def read_job(file: str) -> tuple[str, str]:
 
 
 def check_text(cluster: Cluster, file: str, text: str) -> None:
-    """Refuse what the scheduler cannot mean."""
+    """Refuse what the scheduler cannot mean, and say what the cluster has otherwise."""
     if cluster.traits.kubernetes:
         from ultracluster.kubernetes.job_shape import shape_faults
 
@@ -81,6 +81,10 @@ def check_text(cluster: Cluster, file: str, text: str) -> None:
         refuse(f"{file}: a batch script of Slurm begins with `#!/bin/bash`")
     if "\0" in text or "\r\n" in text:
         refuse(f"{file}: has line ends of Windows, or zero bytes, and Slurm takes neither: `dos2unix {file}`")
+    from ultracluster.slurm.script_notes import script_notes
+
+    for note in script_notes(cluster, text):
+        remark(one_line(f"note: {note}"))
 
 
 def travelling(path: Path | None, arguments: list[str]) -> Program | None:

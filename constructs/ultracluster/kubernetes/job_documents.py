@@ -28,6 +28,7 @@ from ultracluster.config.yaml_bounds import (
 )
 from ultracluster.kubernetes import kai, kueue
 from ultracluster.kubernetes.job_kinds import COMPANIONS, KINDS, JobKind, kind_of
+from ultracluster.kubernetes.job_notes import job_notes
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, scheduler_of
 
@@ -63,7 +64,7 @@ class JobDocuments:
     companions: tuple[Manifest, ...]
     """Made before the job, in this order."""
     notes: tuple[str, ...] = ()
-    """What a person did not write, and is done."""
+    """What a person did not write, and is done; what the cluster has otherwise than the job takes it."""
 
     @property
     def name(self) -> str:
@@ -121,7 +122,7 @@ def job_documents(
             one["metadata"]["namespace"] = namespace
             note = f"namespace: {namespace}" + (f" (team {team})" if team else "")
             notes += [note] if note not in notes else []
-    notes += _queue(cluster, kind, job, team, namespace)
+    notes += [*_queue(cluster, kind, job, team, namespace), *job_notes(cluster, kind, job)]
     if program:
         config = _program(kind, job, token, *program)
         companions.append(config)

@@ -1,0 +1,113 @@
+"""Manifests held against the nodes of the cluster: what is said, and what is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from project import ROOT
+
+from ultracluster.config import load
+from ultracluster.kubernetes.job_kinds import kind_of
+from ultracluster.kubernetes.job_notes import EFA, job_notes
+from ultracluster.model import resolve
+
+CLUSTER = resolve(load(ROOT / "environments" / "hyperpod-eks-p5.yaml").environment)
+KIND = next(
+    group.type for group in CLUSTER.with_role("compute").values() if group.type and group.type.accelerator
+)
+WHOLE = {"nvidia.com/gpu": 8, EFA: KIND.efa_interfaces, "hugepages-2Mi": "5120Mi", "memory": "1500Gi"}
+SHARED = [{"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108 - of a pod
+
+
+def pod(limits: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    container = {"name": "w", "image": "a", "resources": {"limits": limits}, "volumeMounts": SHARED}
+    return {"spec": {"containers": [container], **spec}}
+
+
+def job(template: dict[str, Any], pods: int = 2) -> dict[str, Any]:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "ft"},
+        "spec": {"completions": pods, "parallelism": pods, "template": template},
+    }
+
+
+def notes(manifest: dict[str, Any]) -> list[str]:
+    kind = kind_of(manifest)
+    assert kind
+    return job_notes(CLUSTER, kind, json.loads(json.dumps(manifest)))
+
+
+def of_kind(name: str, template: dict[str, Any]) -> dict[str, Any]:
+    """Two pods of each kind of job."""
+    replica = {"replicas": 2, "template": template}
+    kinds: dict[str, tuple[str, dict[str, Any]]] = {
+        "JobSet": (
+            "jobset.x-k8s.io/v1alpha2",
+            {"replicatedJobs": [{"name": "a", "replicas": 2, "template": {"spec": {"template": template}}}]},
+        ),
+        "PyTorchJob": (
+            "kubeflow.org/v1",
+            {
+                "pytorchReplicaSpecs": {
+                    "Master": {**replica, "replicas": 1},
+                    "Worker": {**replica, "replicas": 1},
+                }
+            },
+        ),
+        "MPIJob": ("kubeflow.org/v2beta1", {"mpiReplicaSpecs": {"Worker": replica}}),
+        "HyperPodPyTorchJob": ("sagemaker.amazonaws.com/v1", {"replicaSpecs": [replica]}),
+    }
+    version, spec = kinds[name]
+    return {"apiVersion": version, "kind": name, "metadata": {"name": "a"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({**WHOLE, EFA: None}, f"none of its {KIND.efa_interfaces} EFA devices"),
+        ({**WHOLE, EFA: 1}, "only 1 of its"),
+        ({**WHOLE, "hugepages-2Mi": None}, "hugepages-2Mi: 5120Mi"),
+        ({**WHOLE, "memory": "8Gi"}, "memory: 8 GiB of a node"),
+        ({"nvidia.com/gpu": 16}, "no node has more than 8"),
+    ],
+)
+def test_what_pods_lack(limits: dict[str, Any], says: str) -> None:
+    (note,) = notes(job(pod({key: one for key, one in limits.items() if one is not None})))
+    assert says in note
+
+
+@pytest.mark.parametrize("name", ["JobSet", "PyTorchJob", "MPIJob", "HyperPodPyTorchJob"])
+def test_each_kind_with_several_pods(name: str) -> None:
+    assert notes(of_kind(name, pod(WHOLE))) == []
+    assert "EFA devices" in notes(of_kind(name, pod({**WHOLE, EFA: 0})))[0]
+
+
+def test_shared_memory() -> None:
+    template = pod(WHOLE)
+    template["spec"]["containers"][0]["volumeMounts"] = []
+    assert "64 MiB" in notes(job(template))[0]
+
+
+def test_more_pods_than_nodes() -> None:
+    most = sum(group.most_nodes for group in CLUSTER.with_role("compute").values() if group.type == KIND)
+    assert f"have {most} at most" in notes(job(pod(WHOLE), most + 1))[0]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        job(pod({**WHOLE, EFA: 0}), 1),
+        job(pod({**WHOLE, EFA: 0}, hostNetwork=True)),
+        job(pod({**WHOLE, EFA: 0}, resourceClaims=[{"name": "efa"}])),
+        job(pod({"nvidia.com/gpu": 1, "memory": "8Gi"})),
+        job(pod({"cpu": 4})),
+        job({"spec": {"containers": "many"}}),
+        job({"spec": "none"}),
+    ],
+)
+def test_nothing_is_said_of_what_works_or_cannot_be_read(manifest: dict[str, Any]) -> None:
+    assert notes(manifest) == []
