@@ -64,7 +64,7 @@ class JobDocuments:
     companions: tuple[Manifest, ...]
     """Made before the job, in this order."""
     notes: tuple[str, ...] = ()
-    """What a person did not write, and is done; what the cluster has otherwise than the job takes it."""
+    """Additions to what a person wrote, and where the cluster does not fit it."""
 
     @property
     def name(self) -> str:

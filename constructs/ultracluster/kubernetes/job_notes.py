@@ -26,7 +26,7 @@ _LITTLE = 0.25
 
 
 def job_notes(cluster: Cluster, kind: JobKind, job: dict[str, Any]) -> list[str]:
-    """What the pods of a job lack or ask too much of, each with the line to write."""
+    """Return what the pods of a job lack or ask too much of, each with the line to write."""
     pods = [(count, spec) for count, spec in _pods(kind, job) if isinstance(spec, dict)]
     everything = sum(count for count, _ in pods)
     notes: list[str] = []
@@ -37,7 +37,7 @@ def job_notes(cluster: Cluster, kind: JobKind, job: dict[str, Any]) -> list[str]
 
 
 def _pods(kind: JobKind, job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-    """How many pods each template makes, and what they are."""
+    """Count the pods that each template makes."""
     places: list[tuple[int, Any]] = [(1, job)] if kind.template else []
     for step in (*kind.template, "spec"):
         below: list[tuple[int, Any]] = []
@@ -123,7 +123,7 @@ def _memory(
 
 
 def _asked(containers: Sequence[dict[str, Any]], name: str) -> float | None:
-    """What the containers ask of a resource together, memory in GiB; None where none does."""
+    """Return what the containers ask of a resource together, memory in GiB; None where none does."""
     found: list[float] = []
     for container in containers:
         resources = container.get("resources")
