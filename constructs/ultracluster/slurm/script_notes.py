@@ -35,7 +35,7 @@ _LOCAL = ("/tmp", "/scratch", "/dev", "/var/tmp", "/opt/dlami/nvme")  # noqa: S1
 
 
 def script_notes(cluster: Cluster, text: str) -> tuple[str, ...]:
-    """Return what a batch script asks for and the cluster does not have, and what it would better leave out."""
+    """Return what a script asks for and the cluster does not have, and what it would better leave out."""
     options = dict(_options(text))
     notes = list(_partition(cluster, options))
     groups = _groups(cluster, options)
