@@ -77,6 +77,7 @@ def test_check_reports_every_constraint_with_its_citation() -> None:
         ("2026.11", ["libfabric 2.6.0amzn1.0"]),
         ("hyperpod-slurm-2026.09", ["libfabric 2.6.0amzn1.0"]),
         ("pcs-2026.07", ["libfabric 2.4.0amzn1.0", "aws-ofi-nccl 1.18.0"]),
+        ("parallelcluster-3.16.1", ["libfabric 2.4.0amzn5.0", "aws-ofi-nccl 1.20.0"]),
         ("parallelcluster-3.16.3", ["libfabric 2.7.0amzn2.0", "aws-ofi-nccl 1.22.0"]),
         ("eks-2026.10", []),
     ],

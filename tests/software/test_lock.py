@@ -104,7 +104,7 @@ def test_locks_travel_to_the_nodes() -> None:
         ("2026.10", "2026.11"),
         ("2020.01", "2026.11"),
         ("hyperpod-slurm-2025.01", "hyperpod-slurm-2026.09"),
-        ("parallelcluster-3.16.1", "parallelcluster-3.16.3"),
+        ("parallelcluster-3.16.2", "parallelcluster-3.16.1"),
         ("hyperpod", "hyperpod-eks-2026.09"),
         ("eks", "eks-2026.10"),
     ],

@@ -211,7 +211,7 @@ def newest_release(family: NodeFamily) -> Release:
     serving = [release for name in release_names() if family in (release := load_release(name)).families]
     if not serving:
         raise UnknownReleaseError(f"no release serves {family}")
-    return max(serving, key=lambda one: (-len(one.families), one.date, _number(one.release)))
+    return max(serving, key=lambda one: (-len(one.families), _number(one.release), one.date))
 
 
 def nearest_releases(name: str, count: int = 2) -> list[str]:
