@@ -14,9 +14,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from ultracluster.catalog.instances import instance_types
 from ultracluster.software.lock import release_file, releases_folder
 from ultracluster.software.lock_text import written
 from ultracluster.software.records import checked
+from ultracluster.software.solver import instance_rows
+from ultracluster.software.versions import Version
 
 FILE = Path(__file__).with_suffix(".json")
 PAGES = (Path("README.md"), Path("docs/releases.md"))
@@ -57,18 +60,35 @@ def _release(name: str, entry: dict[str, Any], table: dict[str, Any]) -> dict[st
             facts["version"] = brings.get(component, "bundled")
         if component == "kernel":
             facts["provides"] = {system: facts["provides"][system] for system in entry["systems"]}
-        components[component] = _component(facts, entry["systems"], table)
+        components[component] = _component(component, facts, entry["systems"], table)
     head = {key: entry[key] for key in ("families", "images", "date", "summary")}
     return {"schema": 2, "release": name, **head, "components": components}
 
 
-def _component(facts: dict[str, Any], systems: list[str], table: dict[str, Any]) -> dict[str, Any]:
+def _of_families(component: str, lowest: str) -> dict[str, Any]:
+    """Floors of the instance families that require more, by branch, as nodes judge a driver."""
+    floors: dict[str, Any] = {}
+    for kind in instance_types().values():
+        rows = instance_rows(kind.accelerator.name, kind.name) if kind.accelerator else ()
+        for row in rows:
+            for one in row.require:
+                family, branch = kind.name.partition(".")[0], str(one.value).partition(".")[0]
+                known = floors[family]["version"] if family in floors else lowest
+                asked = (row.severity, one.fact, one.op) == ("error", component, ">=")
+                if asked and Version(branch) > Version(known):
+                    floors[family] = dict(zip(_FLOOR, (branch, "confirmed", row.source), strict=True))
+    return dict(sorted(floors.items()))
+
+
+def _component(name: str, facts: dict[str, Any], systems: list[str], table: dict[str, Any]) -> dict[str, Any]:
     words = {"version": facts["version"], "cuda": facts.get("provides", {}).get("cuda", "")}
     result: dict[str, Any] = {}
     for key in _FIELDS:
         value: Any = facts.get(key, {"needs": [], "accelerator": "any"}.get(key))
         if key == "floor" and value:
             result[key] = dict(zip(_FLOOR, value, strict=True))
+            if name == "nvidia-driver":
+                result["floors"] = _of_families(name, value[0])
         elif key == "install_path" and value:
             result[key] = value.format(**words)
         elif value is not None:

@@ -17,7 +17,8 @@ release::load() {
   log::info "release $CLUSTER_RELEASE for $NODE_OS on $NODE_ARCH${CLUSTER_MIRROR:+, from $CLUSTER_MIRROR}"
 }
 
-# release::facts: sets RELEASE[component.key]. Keys: version, kind, need, floor.version, floor.mark, accelerator, install_path, signed,
+# release::facts: sets RELEASE[component.key]. Keys: version, kind, need, floor.version, floor.mark, floor.family (of
+# instance types, where the floor is its own), accelerator, install_path, signed,
 # provides.NAME, files (how many), N.url, N.name, N.size, N.checksum, packages, repository.NAME, elsewhere. Beside the
 # components: mirror.packages and mirror.checksum, the list of packages that the mirror has for this node.
 # shellcheck disable=SC2034 # the caller reads RELEASE
@@ -30,11 +31,12 @@ release::facts() {
 # A mirror has <release>/<first 16 digits of the digest>/<name>. Without a checksum a file counts as not locked. What the release
 # itself leaves open, the lock of the environment may complete (CLUSTER_LOCKED); nothing else.
 release::read() {
-  python3 -IS - "$@" "${CLUSTER_RELEASE:-}" "${NODE_OS:-}" "${NODE_ARCH:-}" "${CLUSTER_MIRROR:-}" <<'PYTHON'
+  python3 -IS - "$@" "${CLUSTER_RELEASE:-}" "${NODE_OS:-}" "${NODE_ARCH:-}" "${CLUSTER_MIRROR:-}" "${NODE_INSTANCE_TYPE:-}" <<'PYTHON'
 import json, os, re, shlex, sys
 from urllib.parse import urlsplit
 
-folder, target, release, system, arch, mirror = sys.argv[1:]
+folder, target, release, system, arch, mirror, instance_type = sys.argv[1:]
+family = instance_type.partition(".")[0]
 
 
 def stop(reason):
@@ -86,8 +88,10 @@ for component, entry in components:
 
     for key in ("version", "kind", "need", "accelerator", "install_path"):
         tell(key, entry.get(key))
+    of_family = (entry.get("floors") or {}).get(family)
     for key in ("version", "mark"):
-        tell(f"floor.{key}", (entry.get("floor") or {}).get(key))
+        tell(f"floor.{key}", (of_family or entry.get("floor") or {}).get(key))
+    tell("floor.family", family if of_family else "")
     for key, value in (entry.get("provides") or {}).items():
         tell(f"provides.{key}", value)
     artifacts = entry.get("artifacts") or []

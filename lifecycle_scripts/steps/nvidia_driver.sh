@@ -65,7 +65,7 @@ nvidia_driver::install() {
       version=$(software::module nvidia)
     else
       software::unfit nvidia-driver "$version" \
-        "the driver is ${version:-missing}, release $CLUSTER_RELEASE needs $(software::least nvidia-driver): it comes with the $NODE_FAMILY image and is never installed beside it, choose a newer image"
+        "the driver is ${version:-missing}, ${RELEASE['nvidia-driver.floor.family']:-release $CLUSTER_RELEASE} needs $(software::least nvidia-driver): it comes with the $NODE_FAMILY image and is never installed beside it, choose a newer image"
     fi
   fi
   # At an early stage of the boot, or just installed

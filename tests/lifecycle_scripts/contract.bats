@@ -272,6 +272,21 @@ EOT
   assert::contains "$(tail -n 1 "$LOG")" "FAILED nvidia_driver: the driver is 580.159.03, release 2026.11 needs 590: it comes with the hyperpod-slurm image"
 }
 
+@test "the floor of the driver is that of the GPU family, where the release has one" {
+  echo 565.57.01 >"$FAKE/modules/nvidia"
+  echo 565.57.01-1 >"$FAKE/packages/nvidia-fabricmanager"
+  export FLOORS=nvidia-driver=525
+  release::change 'components["nvidia-driver"]["floors"] = {"p6-b200": {"version": "570", "mark": "confirmed", "source": "a test"}}'
+  run run_steps nvidia_driver
+  assert::status 0
+  assert::contains "$(component nvidia-driver)" "kept 565.57.01 595.91.07 kept-older: the release has 595.91.07"
+  sed -i 's/ml.p5.48xlarge/ml.p6-b200.48xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  run run_steps nvidia_driver
+  assert::status 1
+  assert::last_log_line "FAILED nvidia_driver: the driver is 565.57.01, p6-b200 needs 570: it comes with the hyperpod-slurm image and is never installed beside it, choose a newer image"
+  assert::contains "$(component nvidia-driver)" "refused 565.57.01 595.91.07"
+}
+
 @test "the fabric manager runs where cluster.json says that there are NVSwitches" {
   cluster_json 'gpu["nvswitch"] = False'
   run run_steps nvidia_driver

@@ -24,7 +24,7 @@ remembered::identify() {
   fi
   # entry::main asks for the release next.
   remembered::key "$ULTRACLUSTER_HOME/releases/$CLUSTER_RELEASE.lock"
-  printf -v KEY '%s\n' "$KEY" "$NODE_OS" "$NODE_ARCH" "$CLUSTER_RELEASE" "$CLUSTER_MIRROR" "$CLUSTER_LOCKED"
+  printf -v KEY '%s\n' "$KEY" "$NODE_OS" "$NODE_ARCH" "$CLUSTER_RELEASE" "$CLUSTER_MIRROR" "$CLUSTER_LOCKED" "$NODE_INSTANCE_TYPE"
   if remembered::find release; then
     # shellcheck disable=SC2329
     release::read() { cat "$FOUND" >"$2"; }

@@ -213,6 +213,32 @@ def test_what_training_cannot_run_without_ends_the_node(
     assert not list(differences(boot, outcome, fatal))
 
 
+@pytest.mark.parametrize(
+    ("group", "says"),
+    [
+        (
+            "pcs-p6-b200/train",
+            "FAILED nvidia_driver: the driver is 565.57.01, p6-b200 needs 570: it comes with the pcs image",
+        ),
+        ("parallelcluster-p5/reserved", "READY after "),
+    ],
+)
+def test_the_same_driver_ends_a_node_of_b200_and_not_one_of_p5(group: str, says: str) -> None:
+    """As `plan` says: a GPU family has a floor of its own (tools/releases.py, SWI007)."""
+    name, _, group = group.partition("/")
+    environment = load(ROOT / "environments" / f"{name}.yaml").environment
+    boot = next(boot for boot in boots(environment) if boot.group == group)
+    driver = {"nvidia_driver": "565.57.01", "fabric_manager": "565.57.01"}
+    values = {field: Fact(value, "confirmed", "rehearsal", "") for field, value in driver.items()}
+    boot = replace(boot, image=replace(boot.image, values={**boot.image.values, **values}))
+    outcome = rehearsed(boot)
+    assert outcome.last_line.startswith(says), outcome.last_line
+    predicted = prediction(boot)
+    if outcome.status:
+        predicted = tuple(one for one in predicted if one.component == "nvidia-driver")
+    assert not list(differences(boot, outcome, predicted)), outcome.log
+
+
 def _with_metrics(name: str, **more: Any) -> Environment:
     return loaded(changed(environment_data(name), {"observability": {}} | more)).environment
 

@@ -394,3 +394,32 @@ def test_a_driver_of_cuda_12_does_not_end_a_node_of_h100(driver: str, outcome: s
 
     fits = fit(having(SLURM, nvidia_driver=driver), load_release("hyperpod-slurm-2026.09"), NODE)
     assert {one.component: one.outcome for one in fits}["nvidia-driver"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "gpu", "driver", "outcome", "detail"),
+    [
+        ("p5.48xlarge", "H100", "565.57.01", "kept", "the release prefers 595.91.07"),
+        ("p6-b200.48xlarge", "B200", "565.57.01", "refuses", "565.57.01 is below 570"),
+        ("p6-b200.48xlarge", "B200", "570.124.06", "kept", "the release prefers 595.91.07"),
+        ("p6-b300.48xlarge", "B300", "570.195.03", "refuses", "570.195.03 is below 580"),
+        ("p9.48xlarge", "", "525.147.05", "kept", "the release prefers 595.91.07"),
+    ],
+)
+def test_the_floor_of_the_driver_is_that_of_the_family(
+    instance_type: str, gpu: str, driver: str, outcome: str, detail: str
+) -> None:
+    """By its branch: images differ in patch levels."""
+    from ultracluster.software import load_release
+
+    node = replace(NODE, instance_type=instance_type, gpu=gpu)
+    fits = fit(having(SLURM, nvidia_driver=driver), load_release("hyperpod-slurm-2026.09"), node)
+    found = next(one for one in fits if one.component == "nvidia-driver")
+    assert (found.outcome, found.detail.partition(";")[0]) == (outcome, detail)
+
+
+def test_a_driver_is_right_by_its_branch_in_a_lock_of_ones_own_too() -> None:
+    part = {**DRIVER, "version": "595.91.07", "floor": floor("580.159.04")}
+    for driver, outcome in (("580.159.03", "kept"), ("575.57.08", "refuses")):
+        found = one_fit(part, having(SLURM, nvidia_driver=driver), NODE, "nvidia-driver")
+        assert found.outcome == outcome

@@ -13,9 +13,11 @@ import pytest
 from project import ROOT
 
 from ultracluster.catalog.images import Image, image
+from ultracluster.catalog.instances import instance_types
 from ultracluster.software import Component, Release, breaches, load_release, release_names
 from ultracluster.software.lock import releases_folder
 from ultracluster.software.lock_text import written
+from ultracluster.software.solver import instance_rows
 from ultracluster.software.versions import Version
 
 NAMES = release_names()
@@ -111,8 +113,38 @@ def test_only_what_ends_a_training_job_is_required(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_floor_is_not_above_the_preferred_version(name: str) -> None:
     for component, part in load_release(name).components.items():
-        if part.floor and part.version[0].isdigit():
-            assert Version(part.floor.version) <= Version(part.version), component
+        for floor in (part.floor, *part.floors.values()):
+            if floor and part.version[0].isdigit():
+                assert Version(floor.version) <= Version(part.version), component
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_floor_of_the_driver_is_the_highest_that_a_row_requires_of_the_family(name: str) -> None:
+    """By its branch, as nodes judge it. A row that only warns ends no node."""
+    driver = load_release(name).components["nvidia-driver"]
+    assert driver.floor
+    for kind in instance_types().values():
+        if not kind.accelerator or kind.accelerator.manufacturer != "NVIDIA":
+            continue
+        floor = driver.floor_of(kind.name)
+        rows = [
+            (str(one.value).partition(".")[0], row.source)
+            for row in instance_rows(kind.accelerator.name, kind.name)
+            for one in row.require
+            if (row.severity, one.fact, one.op) == ("error", "nvidia-driver", ">=")
+        ]
+        highest = max([int(branch) for branch, _ in rows] + [int(driver.floor.version)])
+        assert floor and (int(floor.version), floor.mark) == (highest, "confirmed"), kind.name
+        assert floor is driver.floor or any(floor.source == source for _, source in rows), kind.name
+    floors = {
+        "p4d.24xlarge": "525",
+        "p5.48xlarge": "530",
+        "p5en.48xlarge": "550",
+        "p6-b200.48xlarge": "570",
+        "p6-b300.48xlarge": "580",
+        "p9.48xlarge": "525",
+    }
+    assert {kind: getattr(driver.floor_of(kind), "version", "") for kind in floors} == floors
 
 
 @pytest.mark.parametrize("name", NAMES)

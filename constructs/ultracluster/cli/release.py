@@ -209,6 +209,7 @@ def _verdict(verdict: Verdict) -> ConstraintRow:
 
 def _kind(part: Component) -> str:
     floor = f", from {part.floor.version} on ({part.floor.mark})" if part.floor else ""
+    floor += "".join(f", {family} from {one.version} on" for family, one in part.floors.items())
     return f"{part.kind}, {part.need}{floor}"
 
 

@@ -152,7 +152,7 @@ def _fit(
             lack=lack,
         )
 
-    preferred, floor = _wanted(name, part, image)
+    preferred, floor = _wanted(name, part, image, node)
     here = found(
         name,
         image,
@@ -166,7 +166,7 @@ def _fit(
         here = Found("present", here.version if here.state == "version" else None)
         return answer("kept", "the EFA installer brings it")
     state, why = _state(name, here, preferred, floor, strict=node.strict)
-    sure = here.confirmed and (node.strict or state != "below" or _confirmed(part))
+    sure = here.confirmed and (node.strict or state != "below" or _confirmed(part, node))
     if state in ("kept", "perhaps"):
         return answer("kept", why, certain=here.confirmed and state == "kept")
     if state == "newer":
@@ -180,14 +180,17 @@ def _fit(
         doubt = _kernel_doubt(name, image)
         return answer("installs", f"{why}{doubt}", source=way.source, certain=sure and not doubt)
     strict = node.strict and name not in METRICS
-    fatal = strict or (part.need == "required" and (state == "absent" or _confirmed(part)))
+    fatal = strict or (part.need == "required" and (state == "absent" or _confirmed(part, node)))
     return answer("refuses" if fatal else "degraded", f"{why}; {way.why_not}", certain=sure, lack=way.lack)
 
 
-def _wanted(name: str, part: Component, image: Image | None) -> tuple[str | None, str | None]:
+def _wanted(name: str, part: Component, image: Image | None, node: Node) -> tuple[str | None, str | None]:
     """The preferred version and the floor that a found version is compared with."""
     preferred = part.version if part.version[:1].isdigit() else None
-    floor = part.floor.version if part.floor else None
+    lowest = part.floor_of(node.instance_type)
+    floor = lowest.version if lowest else None
+    if name == "nvidia-driver" and floor:  # images differ in patch levels
+        floor = floor.partition(".")[0]
     if name == "efa-installer" and minimal_efa(image):
         module = part.provides.get("efa") or (efa_module(preferred) if preferred else None)
         return module, efa_module(floor) if floor else None
@@ -237,8 +240,9 @@ def _older(name: str, here: Found, preferred: str | None, node: Node) -> str:
     return ""
 
 
-def _confirmed(part: Component) -> bool:
-    return part.floor is not None and part.floor.mark == "confirmed"
+def _confirmed(part: Component, node: Node) -> bool:
+    floor = part.floor_of(node.instance_type)
+    return floor is not None and floor.mark == "confirmed"
 
 
 def _way(name: str, part: Component, image: Image | None, release: Release, node: Node) -> Installing:

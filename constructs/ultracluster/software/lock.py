@@ -83,6 +83,8 @@ class Component(Model):
     only where the environment asks for it."""
     floor: Floor | None = None
     """The lowest version that works; None: any version works."""
+    floors: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+$")], Floor] = {}
+    """The same for families of instance types that require more (`p6-b200`)."""
     needs: Many[ComponentName] = ()
     """Components that must be there before."""
     accelerator: Literal["nvidia", "neuron", "any"] = "any"
@@ -94,6 +96,10 @@ class Component(Model):
     note: Prose = ""
     artifacts: Many[Artifact] = ()
     packages: Many[PackageSet] = ()
+
+    def floor_of(self, instance_type: str) -> Floor | None:
+        """The lowest version that works on a type."""
+        return self.floors.get(instance_type.partition(".")[0], self.floor)
 
     @property
     def architectures(self) -> set[str]:

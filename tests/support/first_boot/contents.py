@@ -80,7 +80,9 @@ class UnknownSystemError(ValueError):
     """The record of an image names an operating system of which nothing is known."""
 
 
-def contents(image: Image, release: Release, variant: Variant) -> dict[str, str | None]:
+def contents(
+    image: Image, release: Release, variant: Variant, instance_type: str = ""
+) -> dict[str, str | None]:
     """What the image of this rehearsal brings, by field of the record.
 
     Raises:
@@ -90,11 +92,13 @@ def contents(image: Image, release: Release, variant: Variant) -> dict[str, str 
     for field, fact in image.values.items():
         component = _component(field, release)
         if fact is None:
-            found[field] = _at_floor(field, component) if variant.unknowns == "at-floor" else None
+            found[field] = (
+                _at_floor(field, component, instance_type) if variant.unknowns == "at-floor" else None
+            )
         elif fact.value is False:
             found[field] = None
         elif fact.value is True:
-            found[field] = _at_floor(field, component)
+            found[field] = _at_floor(field, component, instance_type)
         else:
             found[field] = str(fact.value).removeprefix(">=")
     found["cuda_all"] = found["cuda_all"] or found["cuda_default"]
@@ -102,7 +106,9 @@ def contents(image: Image, release: Release, variant: Variant) -> dict[str, str 
     if found["efa_installer"]:
         # one installer brings them all, in full form
         for field in ("efa_kmod", "libfabric", "aws_ofi_nccl"):
-            found[field] = found[field] or _at_floor(field, _component(field, release)) or PRESENT[field]
+            found[field] = (
+                found[field] or _at_floor(field, _component(field, release), instance_type) or PRESENT[field]
+            )
     if variant.newer:
         found = {field: _bump(field, value) for field, value in found.items()}
     if found["nvidia_driver"]:
@@ -115,9 +121,9 @@ def _component(field: str, release: Release) -> Component | None:
     return next((part for known, part in release.components.items() if known == name), None)
 
 
-def _at_floor(field: str, component: Component | None) -> str | None:
-    if component and component.floor:
-        return component.floor.version
+def _at_floor(field: str, component: Component | None, instance_type: str) -> str | None:
+    if component and (floor := component.floor_of(instance_type)):
+        return floor.version
     if component and component.version[0].isdigit():
         return component.version
     return PRESENT.get(field)

@@ -204,7 +204,7 @@ def node_of(environment: Environment, group: str) -> NodeOf:
 
 def found_on(boot: Boot) -> dict[str, str | None]:
     """What the image of this rehearsal brings, by field of its record."""
-    return contents(boot.image, boot.release, boot.variant)
+    return contents(boot.image, boot.release, boot.variant, boot.node.kind.name)
 
 
 def rehearse(boot: Boot, folder: Path) -> Outcome:
