@@ -12,7 +12,7 @@ for library in log lock node step steps release clock report fetch files state; 
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
 
-ENTRY_NAME='' ENTRY_SAID='' ENTRY_LOST='' ENTRY_DEGRADED=() ENTRY_LOOKED_AHEAD=''
+ENTRY_NAME='' ENTRY_SAID='' ENTRY_LOST='' ENTRY_OLDER='' ENTRY_DEGRADED=() ENTRY_LOOKED_AHEAD=''
 # Downloads that run: process by step
 declare -A ENTRY_FETCHES=()
 # By step, a line "COMPONENT VERDICT FOUND" for each component whose files it needs
@@ -70,7 +70,7 @@ entry::identify_bake() {
   NODE_FAMILY=${BAKE_FAMILY:-$NODE_FAMILY}
 }
 
-# What an earlier entry of the same node was without (STEPS_NOT_LAST)
+# What an earlier entry of the same node was without, and what stayed older (STEPS_NOT_LAST)
 readonly ENTRY_EARLIER=$ULTRACLUSTER_ROOT/run/ultracluster/degraded-earlier
 
 # entry::main STEP...: runs the steps in this order. One that the node cannot be without ends the run when it fails; without
@@ -113,6 +113,7 @@ entry::main() {
   for step in "$@"; do
     ENTRY_STAGE=$step
     step::run "$step" || entry::fail "$STEP_MESSAGE"
+    entry::note_older
     entry::note_degraded
     ENTRY_LEFT=("${ENTRY_LEFT[@]:1}")
   done
@@ -148,29 +149,44 @@ entry::note_degraded() {
   done
 }
 
+# What stays although the release has a newer one (software::drift)
+entry::note_older() {
+  local component outcome found preferred detail
+  for component in "${!STEP_COMPONENTS[@]}"; do
+    read -r outcome found preferred detail <<<"${STEP_COMPONENTS[$component]}"
+    [[ $outcome:$detail == kept:kept-older:* ]] || continue
+    ENTRY_OLDER+="${ENTRY_OLDER:+, }$component $found (the release has $preferred)"
+  done
+}
+
 # entry::end STEP...: the run did not fail. Its last line, and the file that says so until the next run.
 entry::end() {
-  local seconds state=ready names earlier=() lost=''
+  local seconds state=ready names earlier=() older reason
   if [[ " $STEPS_NOT_LAST " == *" $ENTRY_NAME "* ]]; then
-    printf '%s\n' "${ENTRY_DEGRADED[@]}" "$ENTRY_LOST" >"$ENTRY_EARLIER"
+    printf '%s\n' "${ENTRY_DEGRADED[@]}" "$ENTRY_LOST" "$ENTRY_OLDER" >"$ENTRY_EARLIER"
   elif [[ -e $ENTRY_EARLIER ]]; then
     mapfile -t earlier <"$ENTRY_EARLIER"
-    lost=${earlier[-1]}
-    ENTRY_DEGRADED=("${earlier[@]:0:${#earlier[@]}-1}" "${ENTRY_DEGRADED[@]}")
-    ENTRY_LOST=$lost${lost:+${ENTRY_LOST:+; }}$ENTRY_LOST
+    ENTRY_DEGRADED=("${earlier[@]:0:${#earlier[@]}-2}" "${ENTRY_DEGRADED[@]}")
+    ENTRY_LOST=$(entry::joined '; ' "${earlier[-2]}" "$ENTRY_LOST")
+    ENTRY_OLDER=$(entry::joined ', ' "${earlier[-1]}" "$ENTRY_OLDER")
     rm -f -- "$ENTRY_EARLIER"
   fi
   ((${#ENTRY_DEGRADED[@]} == 0)) || state=degraded
   state::tell "$ENTRY_NAME" "$state"
   entry::seconds seconds
-  entry::report "$state" "$seconds" "$ENTRY_LOST"
+  older=${ENTRY_OLDER:+keeps older $ENTRY_OLDER}
+  reason=$(entry::joined '; ' "$ENTRY_LOST" "$older")
+  entry::report "$state" "$seconds" "$reason"
   if [[ $state == degraded ]]; then
     printf -v names '%s, ' "${ENTRY_DEGRADED[@]}"
-    log::degraded "${names%, }" "$ENTRY_LOST"
+    log::degraded "${names%, }" "$reason"
   else
-    log::ready "after $seconds s: $*"
+    log::ready "after $seconds s${older:+, $older}: $*"
   fi
 }
+
+# entry::joined MARK A B: both, where both are there
+entry::joined() { printf '%s' "$2${2:+${3:+$1}}$3"; }
 
 # entry::report STATE SECONDS REASON
 entry::report() {

@@ -55,7 +55,8 @@ CASES
   assert::status 0
   assert::states enroot=already
   assert::equal "kept 3.4.1 4.2.1 kept-older: the release has 4.2.1; enroot" "$(component enroot)"
-  assert::contains "$(tail -n 1 "$LOG")" "READY after"
+  [[ $(tail -n 1 "$LOG") =~ ^'READY after '[0-9.]+' s, keeps older enroot 3.4.1 (the release has 4.2.1): enroot'$ ]]
+  assert::equal '"ready" "keeps older enroot 3.4.1 (the release has 4.2.1)"' "$(ended state) $(ended reason)"
   assert::no_changes
 }
 
@@ -93,6 +94,20 @@ CASES
   assert::equal '"degraded" ["enroot"]' "$(ended state) $(ended degraded)"
   cmp <(tail -n 1 "$REPORT") "$ULTRACLUSTER_ROOT/run/ultracluster/ready"
   assert::equal 1 "$(grep -c '^DEGRADED' "$LOG")"
+}
+
+@test "the last line of a degraded node names what stays older, too, but not what was brought up" {
+  software::script /usr/bin/enroot 3.4.1
+  FLOORS=enroot=3.1.0 release::change 'components["container-toolkit"]["packages"] = []'
+  run run_steps enroot container_toolkit
+  assert::status 0
+  [[ $(tail -n 1 "$LOG") == 'DEGRADED container-toolkit: container-toolkit: containers may see no GPUs ('*'); keeps older enroot 3.4.1 (the release has 4.2.1)' ]]
+  assert::equal '["container-toolkit"]' "$(ended degraded)"
+  software::script /usr/bin/enroot 3.0
+  FLOORS=enroot=3.1.0 software::lock
+  run run_steps enroot
+  assert::states enroot=installed
+  [[ $(tail -n 1 "$LOG") =~ ^'READY after '[0-9.]+' s: enroot'$ ]]
 }
 
 @test "an older one that cannot be replaced is told with its version" {

@@ -135,13 +135,14 @@ print(config["kind"], *config["spec"]["kubelet"]["flags"])' "$ULTRACLUSTER_ROOT/
   mkdir -p "$ULTRACLUSTER_ROOT"/{etc/parallelcluster,sys/devices/virtual/dmi/id}
   echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
   echo cfn_node_type=ComputeFleet >"$ULTRACLUSTER_ROOT/etc/parallelcluster/cfnconfig"
-  echo 'scratch::detect() { step::fail "no disks"; }' >>"$SCRIPTS/steps/scratch.sh"
+  echo 'scratch::detect() { step::component nccl kept 2.27.5 2.30.7 "kept-older: the release has 2.30.7"; step::fail "no disks"; }' \
+    >>"$SCRIPTS/steps/scratch.sh"
   run on_node "$SCRIPTS/parallelcluster_on_node_start.sh"
   assert::status 0
   [[ ! -e $ready ]]
   run on_node "$SCRIPTS/parallelcluster_on_node_configured.sh"
   assert::status 0
-  assert::last_log_line "DEGRADED scratch: scratch: no /scratch on local disks (no disks)"
+  assert::last_log_line "DEGRADED scratch: scratch: no /scratch on local disks (no disks); keeps older nccl 2.27.5 (the release has 2.30.7)"
   assert::contains "$(cat "$ready")" '"degraded": ["scratch"]'
   assert::equal degraded "$(cat "$ULTRACLUSTER_ROOT/etc/ultracluster/state")"
   # Alone, at a later run, it speaks of itself.

@@ -24,6 +24,7 @@ _NOT_OURS = frozenset({"slurm"})
 """What the orchestrator starts and stops: no step of ours reports it."""
 WELL = frozenset({"installed", "already", "skipped"})
 """States of a step that did what it is for."""
+_OLDER = re.compile(r"([a-z0-9-]+) \S+ \(the release has [^)]+\)")
 _SAID = {
     "not-needed": "nothing",
     "kept": "kept",
@@ -67,6 +68,10 @@ def _of_the_end(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Ite
     if word.state != state or set(word.degraded) != planned:
         reasons = ", ".join(sorted(planned)) or "nothing"
         yield f"{boot.title}: plan says {state} without {reasons}, the node: {outcome.last_line}"
+    older = set(_OLDER.findall(outcome.last_line))
+    if older != (kept := {one.component for one in predicted if one.older}):
+        reasons = ", ".join(sorted(kept)) or "nothing"
+        yield f"{boot.title}: plan says that {reasons} stays older, the node: {outcome.last_line}"
     end = outcome.report[-1]
     if (end.get("state"), list(end.get("degraded", ()))) != (word.state, list(word.degraded)):
         yield f"{boot.title}: the report ends with {end}, the last line is {outcome.last_line}"
