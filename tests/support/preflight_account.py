@@ -35,6 +35,7 @@ CUSTOM = (
     ("pcs", "ListClusters"),
     ("pcs", "ListComputeNodeGroups"),
     ("fsx", "DescribeFileSystems"),
+    ("rds", "DescribeDBEngineVersions"),
     ("s3", "HeadBucket"),
     ("cloudtrail", "DescribeTrails"),
     ("cloudtrail", "GetTrailStatus"),
@@ -96,6 +97,8 @@ class World:
         self.clusters: dict[str, dict[str, Any]] = {}
         self.pcs: list[dict[str, Any]] = []
         self.file_systems: list[dict[str, Any]] = []
+        self.mysql = ["8.4.10"]
+        """Versions that RDS offers."""
         self.buckets: dict[str, str | int] = {}
         self.denied: set[str] = set()
         self.addons: dict[str, list[str]] = {}
@@ -249,6 +252,10 @@ class World:
         if ids and not rows:
             raise refusal("FileSystemNotFound", "no such file system")
         return {"FileSystems": rows}
+
+    def _rds_DescribeDBEngineVersions(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        assert (asked["Engine"], asked["DBParameterGroupFamily"]) == ("mysql", "mysql8.4")
+        return {"DBEngineVersions": [{"EngineVersion": one, "Status": "available"} for one in self.mysql]}
 
     def public_parameter(self, name: str, value: str) -> None:
         """A parameter below `/aws/service/`, where SSM lets nobody write."""

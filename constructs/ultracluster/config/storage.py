@@ -276,6 +276,9 @@ class RdsMySql(Model):
     kind: Literal["rds-mysql"] = "rds-mysql"
     instance_class: Annotated[str, Field(pattern=r"^[a-z0-9]+\.[a-z0-9]+$")] = "m7g.large"
     """RDS instance class without the `db.` prefix."""
+    engine_version: Annotated[str, Field(pattern=r"^8\.4\.[0-9]{1,3}$")] = "8.4.10"
+    """RDS for MySQL version that it is created with; RDS raises it afterwards, and refuses a lower one.
+    Source: RDS User Guide, MySQL on Amazon RDS versions."""
     storage_gib: Annotated[int, Field(ge=20, le=65_536)] = 100
     """Allocated storage in GiB."""
     multi_az: bool = False

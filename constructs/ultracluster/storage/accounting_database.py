@@ -36,6 +36,7 @@ class AccountingArguments(TypedDict, total=False):
     """Fields of the configuration's model for a new database, which says what each means."""
 
     instance_class: str
+    engine_version: str
     storage_gib: Figure
     multi_az: bool
     backup_retention_days: int
@@ -271,7 +272,10 @@ class AccountingDatabase(_Database):
             db_subnet_group_description="Slurm accounting",
             subnet_ids=[subnet.subnet_id for subnet in within],
         )
-        engine = rds.DatabaseInstanceEngine.mysql(version=rds.MysqlEngineVersion.VER_8_4_10)
+        version = config.engine_version
+        engine = rds.DatabaseInstanceEngine.mysql(
+            version=rds.MysqlEngineVersion.of(version, version.rpartition(".")[0])
+        )
         self.resource = instance = rds.DatabaseInstance(
             self,
             "Resource",

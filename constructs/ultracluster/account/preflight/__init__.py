@@ -19,6 +19,7 @@ from ultracluster.account.preflight import (
 )
 from ultracluster.account.preflight import (
     capacity,
+    database,
     images,
     network,
     observability,
@@ -42,7 +43,7 @@ from ultracluster.software.supply.downloads import Limits
 WORKERS = 8
 """Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
 _FAMILIES: tuple[ModuleType, ...] = (
-    _account, watch, quotas, zone, capacity, network, storage, observability, roles, permissions,
+    _account, watch, quotas, zone, capacity, network, storage, database, observability, roles, permissions,
     software, images, provider_template, sources,
 )  # fmt: skip
 
