@@ -77,6 +77,7 @@ contract::judge() {
   else
     if contract::pins "$component"; then
       version::compare "$found" "$preferred"
+      [[ $preferred != "$found"[a-zA-Z]* ]] || VERSION_ORDER=same
       CONTRACT_JUDGEMENT=${VERSION_ORDER/older/drift}
       [[ -z ${CLUSTER_STRICT:-} ]] || floor=$preferred
     fi

@@ -44,6 +44,9 @@ unlock() { release::change "components['$1']['artifacts'][0].pop('sha256')"; }
 0.1 - drift
 unknown 4.0 unknown
 CASES
+  # An image may leave a suffix out.
+  assert::equal "same drift" "$(library contract 'declare -A RELEASE=([x.version]=2.7.0amzn2.0)
+    for found in 2.7.0 2.7; do contract::judge x "$found"; printf "%s " "$CONTRACT_JUDGEMENT"; done' | sed 's/ $//')"
   # What comes with something else has no version of its own, but may have a floor.
   assert::equal below "$(library contract 'declare -A RELEASE=([x.version]=bundled [x.floor.version]=2); contract::judge x 1; echo $CONTRACT_JUDGEMENT')"
 }

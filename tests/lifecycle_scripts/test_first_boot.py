@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -286,20 +286,31 @@ def test_login_nodes_keep_metadata_for_services_and_hand_out_the_role_of_jobs(na
     assert steps["job_access"] == ("installed", "arn:aws:iam::111122223333:role/jobs"), outcome.log
 
 
+def _elsewhere(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[Sandbox], object], **variables: str
+) -> None:
+    """Boots of this test are in a world that `change` has changed, with these variables."""
+
+    def changed_world(folder: Path, **world: Any) -> Sandbox:
+        box = make_world(folder, **world)
+        usual = box.environment()
+        monkeypatch.setattr(box, "environment", lambda: usual | variables)
+        change(box)
+        return box
+
+    monkeypatch.setattr(rehearsal, "make_world", changed_world)
+
+
 def test_a_login_node_whose_downloads_all_fail_ends_with_metadata_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither GitHub nor the repositories give an answer: it joins without what needs them, and says so."""
 
-    def without_network(folder: Path, **world: Any) -> Sandbox:
-        box = make_world(folder, **world)
-        usual = box.environment()
-        monkeypatch.setattr(box, "environment", lambda: usual | {"ULTRACLUSTER_FETCH_DEADLINE": "0.5"})
+    def without_network(box: Sandbox) -> None:
         (box.fake / "web_down").touch()
         box.tell("apt_broken", "E: Failed to fetch: Could not connect")
-        return box
 
-    monkeypatch.setattr(rehearsal, "make_world", without_network)
+    _elsewhere(monkeypatch, without_network, ULTRACLUSTER_FETCH_DEADLINE="0.5")
     environment = _with_metrics("parallelcluster-p5")
     boot = next(boot for boot in boots(environment) if boot.node.role == "login")
     outcome = rehearsed(boot)
@@ -311,6 +322,48 @@ def test_a_login_node_whose_downloads_all_fail_ends_with_metadata_closed(
     assert steps["pyxis"] == "installed", outcome.log
     assert word and {"node-exporter", "prometheus"} <= set(word.degraded), outcome.last_line
     assert set(word.degraded) == {"node-exporter", "prometheus"}, outcome.last_line
+
+
+HANGING = """#!/usr/bin/env bash
+[[ $* != *https://github.com/* ]] || exec sleep 3600
+exec bash {curl} "$@"
+"""
+
+
+def test_a_host_that_never_answers_costs_its_own_components_half_of_the_run_and_no_other_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """GitHub takes the connection and is silent. The deadline is in proportion to what a boot takes here."""
+    usual = next(outcome for boot, outcome in _with_all("parallelcluster-p5") if boot.node.role == "compute")
+    needed = max(line["seconds"] for line in usual.report if "run" in line)
+    run = max(16.0, 6 * needed)
+
+    def silent(box: Sandbox) -> None:
+        curl = (box.bin / "curl").readlink()
+        (box.bin / "curl").unlink()
+        (box.bin / "curl").write_text(HANGING.format(curl=curl))
+        (box.bin / "curl").chmod(0o755)
+
+    # of one file, longer than the run: only the shares of the run end a wait
+    _elsewhere(
+        monkeypatch, silent, ULTRACLUSTER_RUN_MS=str(int(run * 1000)), ULTRACLUSTER_FETCH_DEADLINE="600"
+    )
+    boot = next(boot for boot, _ in _with_all("parallelcluster-p5") if boot.node.role == "compute")
+    outcome = rehearsed(boot)
+    assert outcome.status == 0, outcome.log
+    word = last_word(outcome.last_line)
+    assert word and set(word.degraded) == {"node-exporter", "prometheus"}, outcome.last_line
+    late = "it did not end within 50 % of what was left of the run's 10 min"
+    assert word.reason.count(late) == 2, outcome.last_line
+    without = {"node_exporter", "metrics"}
+    states = {step: state for step, (state, _) in outcome.said.items() if step not in without}
+    assert states == {step: state for step, (state, _) in usual.said.items() if step not in without}
+    # from another host, behind the same step
+    assert states["dcgm_exporter"] == states["metadata"] == "installed"
+    waited = sum(line["seconds"] for line in outcome.report if line.get("step") in without)
+    others = sum(line["seconds"] for line in outcome.report if line.get("step") not in {None, *without})
+    assert others < run / 2 and waited < run / 2 + needed, outcome.log
+    assert run * 0.4 < outcome.report[-1]["seconds"] < run, outcome.log
 
 
 def test_a_node_of_pcs_is_told_of_further_file_systems_by_arguments() -> None:

@@ -364,10 +364,24 @@ def test_what_is_kept_below_its_family_or_the_release_is_told_and_ends_no_node(
     assert (found.outcome, found.older) == ("kept", older)
 
 
-def test_a_suffix_that_an_image_leaves_out_is_not_older() -> None:
-    part = {"version": "2.7.0amzn2.0", "kind": "image", "need": "wanted"}
-    (found,) = fit(having(SLURM, libfabric="2.7.0"), release({"libfabric": part}), NODE)
-    assert found.older == ""
+@pytest.mark.parametrize(
+    ("has", "preferred", "older"),
+    [
+        ("2.7.0", "2.7.0amzn2.0", ""),
+        ("2.7", "2.7.1", "2.7, the release prefers 2.7.1"),
+        ("2.7.0amzn1.0", "2.7.0amzn2.0", "2.7.0amzn1.0, the release prefers 2.7.0amzn2.0"),
+    ],
+)
+def test_a_suffix_that_an_image_leaves_out_is_not_older(has: str, preferred: str, older: str) -> None:
+    part = {"version": preferred, "kind": "image", "need": "wanted"}
+    (found,) = fit(having(SLURM, libfabric=has), release({"libfabric": part}), NODE)
+    assert found.older == older
+
+
+def test_a_fabric_manager_is_as_old_as_its_driver() -> None:
+    part = {"version": "595.91.07", "kind": "image", "need": "required"}
+    (found,) = fit(having(SLURM, fabric_manager="580.159.03"), release({"fabric-manager": part}), NODE)
+    assert (found.outcome, found.older) == ("kept", "")
 
 
 @pytest.mark.parametrize("component", ["gdrcopy", "pyxis", "lustre-efa-setup"])

@@ -227,15 +227,17 @@ def _state(
 
 def _older(name: str, here: Found, preferred: str | None, node: Node) -> str:
     """Return what a kept version is below; a doubtful figure is reported and changes nothing."""
-    if here.version is None or here.state == "at-least" or name in ANY_VERSION:
+    # the fabric manager is right by the driver's version
+    if here.version is None or here.state == "at-least" or name in {*ANY_VERSION, "fabric-manager"}:
         return ""
     version = Version(here.version)
     for row in instance_rows(node.gpu, node.instance_type):
         for one in row.require:
             if one.fact == name and one.op == ">=" and version < Version(str(one.value)):
                 return f"{here.version}, {row.title}"
-    # an image may leave the suffix out: 2.7.0 is not older than 2.7.0amzn2.0
-    if preferred and version < Version(preferred) and not Version(preferred).within(version):
+    # an image may leave the suffix out: 2.7.0 is not older than 2.7.0amzn2.0, 2.5 is older than 2.5.2
+    suffix = preferred and preferred.removeprefix(here.version)[:1].isalpha()
+    if preferred and version < Version(preferred) and not suffix:
         return f"{here.version}, the release prefers {preferred}"
     return ""
 
