@@ -306,6 +306,48 @@ def test_a_gpu_that_fell_off_the_bus_has_a_row_of_its_own(text: str) -> None:
     assert "gpu-off-the-bus" not in [one.failure.id for one in diagnose([other])]
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (
+            "FAILED proof: no GPUs answer: nvidia-smi hung; p5.48xlarge has 8 (gpus=0/8 efa=32/32)",
+            "proof-none",
+        ),
+        (
+            "DEGRADED proof: proof: jobs may miss what they need of it (7 of 8 GPUs answer (gpus=7/8))",
+            "proof-less",
+        ),
+        (
+            "DEGRADED enroot, proof: enroot: no srun --container-image (x); proof: jobs may miss (y); "
+            + "keeps older nccl 2.27.5 (the release has 2.30.7)",
+            "proof-less",
+        ),
+        (
+            "2026-11-27T10:00:00Z WARN  DEGRADED nvidia-fs, dcgm-exporter: nvidia-fs: no GDS (x)",
+            "node-degraded",
+        ),
+        (
+            "FAILED nvidia_driver: the driver is 565.57.01, p6-b200 needs 570: it comes with the pcs image",
+            "driver-too-old",
+        ),
+    ],
+)
+def test_the_last_line_of_a_node_is_known(line: str, name: str) -> None:
+    """With its cause, and the command that comes next."""
+    (first, *others) = [one.failure for one in diagnose([line])]
+    assert first.id == name and "`ultracluster " in first.do
+    assert "health-drained" not in [one.id for one in others]
+
+
+def test_the_last_line_of_a_ready_node_and_of_a_step_are_no_failures() -> None:
+    good = [
+        "READY after 9 s, keeps older nccl 2.27.5 (the release has 2.30.7): efa proof",
+        "2026-11-27T10:00:00Z WARN  enroot: degraded in 3.2 s: not here",
+        "proof: already in 0.120 s: mounts=/fsx:lustre gpus=8/8",
+    ]
+    assert diagnose(good) == []
+
+
 @pytest.mark.parametrize("row", known_failures(), ids=lambda row: row.id)
 def test_each_row_knows_its_text_and_its_source(row: Any) -> None:
     assert row.id in [one.failure.id for one in diagnose([row.seen])]
@@ -417,10 +459,16 @@ def test_moto_parallelcluster_logs() -> None:
     stamp = int(datetime.now(UTC).timestamp() * 1000)
     logs.put_log_events(**neighbour, logEvents=[{"timestamp": stamp, "message": "ERROR of a neighbour"}])
     line = "ERROR - Failed RunInstances request: InsufficientInstanceCapacity"
-    logs.put_log_events(**place, logEvents=[{"timestamp": stamp, "message": line}])
+    last = "DEGRADED proof: proof: jobs may miss what they need of it (7 of 8 GPUs answer)"
+    said = [{"timestamp": stamp, "message": one} for one in (line, last)]
+    logs.put_log_events(**place, logEvents=said)
     found = examine(made, resolve(other("parallelcluster")))
     assert ("stack hpc", "nothing there") in {(one.name, one.state) for one in found.sources}
-    assert found.diagnoses[0].failure.id == "insufficient-capacity"
+    assert [one.failure.id for one in found.diagnoses[:2]] == ["insufficient-capacity", "proof-less"]
+    assert {fact.text: fact.level for fact in found.facts if fact.source == "node logs"} == {
+        line: "error",
+        last: "warning",
+    }
     assert "neighbour" not in str(found.facts)
 
 

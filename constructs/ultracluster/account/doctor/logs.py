@@ -108,18 +108,20 @@ def health_facts(account: Account, group: str, since: datetime) -> list[Fact] | 
 
 
 def error_lines(account: Account, group: str, since: datetime) -> list[Fact]:
-    """Lines of a log group that speak of an error."""
+    """Lines of a log group that speak of an error, and the last lines of nodes that lack something."""
     logs = account.client("logs")
     pages = logs.get_paginator("filter_log_events").paginate(
-        logGroupName=group, filterPattern="?ERROR ?CRITICAL ?FATAL", startTime=_milliseconds(since),
-        PaginationConfig={"MaxItems": 50},
+        logGroupName=group, filterPattern="?ERROR ?CRITICAL ?FATAL ?FAILED ?DEGRADED",
+        startTime=_milliseconds(since), PaginationConfig={"MaxItems": 50},
     )  # fmt: skip
     return [_log_fact("node logs", event) for page in pages for event in page["events"]]
 
 
 def _log_fact(source: str, event: dict[str, Any]) -> Fact:
     when = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
-    return Fact(source, event.get("logStreamName", ""), event["message"].strip(), "error", when)
+    text = event["message"].strip()
+    level: Level = "warning" if "DEGRADED " in text else "error"
+    return Fact(source, event.get("logStreamName", ""), text, level, when)
 
 
 def _milliseconds(when: datetime) -> int:
