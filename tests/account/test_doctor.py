@@ -318,7 +318,7 @@ def test_a_gpu_that_fell_off_the_bus_has_a_row_of_its_own(text: str) -> None:
             "proof-less",
         ),
         (
-            "DEGRADED enroot, proof: enroot: no srun (x); proof: jobs may miss (y); keeps older nccl 2.27.5 (z)",
+            "DEGRADED enroot, proof: enroot: no srun (x); proof: it (y); keeps older nccl 2.27 (z)",
             "proof-less",
         ),
         (
