@@ -89,9 +89,9 @@ for component, entry in components:
     for key in ("version", "kind", "need", "accelerator", "install_path"):
         tell(key, entry.get(key))
     of_family = (entry.get("floors") or {}).get(family)
-    for key in ("version", "mark"):
-        tell(f"floor.{key}", (of_family or entry.get("floor") or {}).get(key))
-    tell("floor.family", family if of_family else "")
+    floor = of_family or entry.get("floor") or {}
+    for key, value in (("version", floor.get("version")), ("mark", floor.get("mark")), ("family", of_family and family)):
+        facts[f"{component}.floor.{key}"] = text(value)
     for key, value in (entry.get("provides") or {}).items():
         tell(f"provides.{key}", value)
     artifacts = entry.get("artifacts") or []

@@ -1,4 +1,4 @@
-"""Whether RDS offers the version of the accounting database, which its first deploy names in full."""
+"""Ask whether RDS offers the version of the accounting database, which its first deploy names in full."""
 
 from __future__ import annotations
 
