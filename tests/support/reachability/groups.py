@@ -10,6 +10,8 @@ from typing import Any
 
 from iam_proof.resolved import Resolved
 
+from reachability.reading import noted
+
 ALL = "-1"
 NOWHERE = "255.255.255.255/32"
 """The peer of the CDK's rule for "no egress": an address that nobody has."""
@@ -67,47 +69,65 @@ class Group:
     egress: list[Rule] = field(default_factory=list[Rule])
     ours: bool = True
     """False of the group that EKS makes with a cluster: its rules are AWS's."""
+    known: bool = True
+    """False of a group of another's: whatever its rules are, no template shows them."""
 
 
-def groups_of(made: Resolved) -> dict[str, Group]:
+def groups_of(made: Resolved, unjudged: list[str]) -> dict[str, Group]:
     """All groups by id: those of templates, the default groups of VPCs, and those that EKS makes."""
     lists = prefix_lists(made)
     found: dict[str, Group] = {}
-    for stack, logical, _ in made.resources("AWS::EC2::SecurityGroup"):
-        told, name = made.properties(stack, logical), f"{stack}/{logical}"
-        found[made.attribute(stack, logical, "GroupId")] = Group(
-            name,
-            [_rule(one, name, lists) for one in told.get("SecurityGroupIngress", [])],
-            # without a list EC2 adds all traffic to everywhere
-            [
-                _rule(one, name, lists)
-                for one in told.get("SecurityGroupEgress", [{"CidrIp": "0.0.0.0/0", "IpProtocol": ALL}])
-            ],
-        )
-    for stack, logical, _ in made.resources("AWS::EC2::VPC"):
-        group_id = made.attribute(stack, logical, "DefaultSecurityGroup")
-        revoked = set(_revoked(made, group_id))
-        name = f"default group of {stack}/{logical}"
-        # VPC User Guide, "Default security groups for your VPCs"
-        found[group_id] = Group(
-            name,
-            [] if "Ingress" in revoked else [Rule(group_id, Traffic(), name)],
-            [] if "Egress" in revoked else [Rule("0.0.0.0/0", Traffic(), name)],
-        )
-    for stack, logical, _ in made.resources("AWS::EKS::Cluster"):
-        group_id = made.attribute(stack, logical, "ClusterSecurityGroupId")
-        name = f"the group that EKS makes with {stack}/{logical}"
-        # EKS User Guide, "View Amazon EKS security group requirements for clusters"
-        itself, everywhere = Rule(group_id, Traffic(), name), Rule("0.0.0.0/0", Traffic(), name)
-        found[group_id] = Group(name, [itself], [itself, everywhere], ours=False)
+    for kind, read in (
+        ("AWS::EC2::SecurityGroup", _written),
+        ("AWS::EC2::VPC", _default),
+        ("AWS::EKS::Cluster", _of_eks),
+    ):
+        for stack, logical, _ in made.resources(kind):
+            with noted(unjudged, f"{stack}/{logical}"):
+                group_id, group = read(made, stack, logical, lists)
+                found[group_id] = group
     for way in ("Ingress", "Egress"):
         for stack, logical, _ in made.resources(f"AWS::EC2::SecurityGroup{way}"):
-            told, name = made.properties(stack, logical), f"{stack}/{logical}"
-            group = found.setdefault(
-                told["GroupId"], Group(f"group {told['GroupId']}, which no template makes")
-            )
-            (group.ingress if way == "Ingress" else group.egress).append(_rule(told, name, lists))
+            with noted(unjudged, f"{stack}/{logical}"):
+                told, name = made.properties(stack, logical), f"{stack}/{logical}"
+                group = found.setdefault(told["GroupId"], unknown(told["GroupId"]))
+                (group.ingress if way == "Ingress" else group.egress).append(_rule(told, name, lists))
     return found
+
+
+def unknown(group_id: str) -> Group:
+    """A group that no template makes: nobody here knows its rules."""
+    return Group(f"group {group_id}, which no template makes", known=False)
+
+
+def _written(made: Resolved, stack: str, logical: str, lists: Mapping[str, str]) -> tuple[str, Group]:
+    told, name = made.properties(stack, logical), f"{stack}/{logical}"
+    # without a list EC2 adds all traffic to everywhere
+    out = told.get("SecurityGroupEgress", [{"CidrIp": "0.0.0.0/0", "IpProtocol": ALL}])
+    return made.attribute(stack, logical, "GroupId"), Group(
+        name,
+        [_rule(one, name, lists) for one in told.get("SecurityGroupIngress", [])],
+        [_rule(one, name, lists) for one in out],
+    )
+
+
+def _default(made: Resolved, stack: str, logical: str, _: Mapping[str, str]) -> tuple[str, Group]:
+    """VPC User Guide, "Default security groups for your VPCs"."""
+    group_id, name = made.attribute(stack, logical, "DefaultSecurityGroup"), f"{stack}/{logical}"
+    revoked, name = set(_revoked(made, group_id)), f"default group of {name}"
+    return group_id, Group(
+        name,
+        [] if "Ingress" in revoked else [Rule(group_id, Traffic(), name)],
+        [] if "Egress" in revoked else [Rule("0.0.0.0/0", Traffic(), name)],
+    )
+
+
+def _of_eks(made: Resolved, stack: str, logical: str, _: Mapping[str, str]) -> tuple[str, Group]:
+    """EKS User Guide, "View Amazon EKS security group requirements for clusters"."""
+    group_id = made.attribute(stack, logical, "ClusterSecurityGroupId")
+    name = f"the group that EKS makes with {stack}/{logical}"
+    itself, everywhere = Rule(group_id, Traffic(), name), Rule("0.0.0.0/0", Traffic(), name)
+    return group_id, Group(name, [itself], [itself, everywhere], ours=False)
 
 
 def prefix_lists(made: Resolved) -> dict[str, str]:

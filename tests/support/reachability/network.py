@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -9,10 +10,13 @@ from typing import Any
 
 from iam_proof.resolved import Resolved
 
-from reachability.groups import ALL, NOWHERE, Rule, Traffic, groups_of
+from reachability.groups import ALL, NOWHERE, Rule, Traffic, groups_of, unknown
 from reachability.places import UNDERSTOOD, Place, places_of
-from reachability.routes import EVERYWHERE, Routes
+from reachability.reading import noted
+from reachability.routes import EVERYWHERE, Routes, Subnet
 from ultracluster.config import Environment
+from ultracluster.model import resolve
+from ultracluster.model.endpoints import made_endpoints
 
 READ = {
     "AWS::EC2::EIP", "AWS::EC2::FlowLog", "AWS::EC2::InternetGateway", "AWS::EC2::LaunchTemplate",
@@ -22,6 +26,15 @@ READ = {
     "AWS::EC2::VPCGatewayAttachment",
 }  # fmt: skip
 """Types of EC2 that are read here, or say nothing about who reaches whom."""
+NETWORKS = (
+    "AWS::EC2::", "AWS::NetworkFirewall::", "AWS::NetworkManager::", "AWS::Route53Profiles::",
+    "AWS::Route53Resolver::", "AWS::ServiceDiscovery::", "AWS::VpcLattice::",
+)  # fmt: skip
+"""Types that make a network, change its routes or its names."""
+NAMING = {"AWS::IAM::Policy", "AWS::IAM::Role", "AWS::KMS::Key", "AWS::S3::BucketPolicy"}
+"""Types that name a VPC, a subnet or a group only as a condition."""
+ELSEWHERE = {"ResourceConfigurationArn", "ServiceNetworkArn", "ServiceRegion"}
+"""Properties of an endpoint that lead to others than AWS, or to another Region."""
 TELLING = ("SecurityGroupIds", "SecurityGroups", "SubnetId", "SubnetIds", "Subnets", "VPCSecurityGroups")
 """Properties by which a resource says that it is in a network."""
 DIRECTORY = "directory"
@@ -48,14 +61,32 @@ class NetworkOf:
     def __init__(self, made: Resolved, environment: Environment) -> None:
         self.environment = environment
         self._made = made
-        self.groups = groups_of(made)
-        self.routes = Routes(made)
-        self.places = [self._with_group(one) for one in places_of(made, environment)]
+        self.unjudged: list[str] = []
+        """What could not be understood: each line is a finding."""
+        self.groups = groups_of(made, self.unjudged)
+        self.routes = Routes(made, self.unjudged)
+        self.places: list[Place] = []
+        for one in places_of(made, environment, self.unjudged):
+            with noted(self.unjudged, f"{one} ({one.resource})"):
+                self.places.append(self._known(one))
 
-    def _with_group(self, place: Place) -> Place:
+    def _known(self, place: Place) -> Place:
+        """The place among groups and subnets; those of another's network are findings, and lead nowhere."""
+        if not place.subnets:
+            raise LookupError("it names no subnet")
+        for one in place.subnets:
+            if one not in self.routes.subnets:
+                self.unjudged.append(
+                    f"{place} ({place.resource}) is in subnet {one}, which no template makes"
+                )
+                self.routes.subnets[one] = Subnet(str(one), NOWHERE, f"the VPC of {one}", False)
+        for one in place.groups:
+            if not self.groups.setdefault(one, unknown(one)).known:
+                self.unjudged.append(f"{place} ({place.resource}) is in {self.groups[one].name}")
+        return place if place.groups else self._with_default_group(place)
+
+    def _with_default_group(self, place: Place) -> Place:
         """What names no group gets the default one of its VPC (EC2, FSx, RDS and VPC endpoints alike)."""
-        if place.groups:
-            return place
         vpc = self.routes.subnets[place.subnets[0]].vpc
         (group,) = (
             self._made.attribute(stack, logical, "DefaultSecurityGroup")
@@ -124,13 +155,12 @@ class NetworkOf:
                     if (whence := self._no_place(rule.peer)) and not whence.startswith("gateway:"):
                         yield Opening(whence, target, rule.traffic, (rule.resource,))
         for stack, logical, _ in self._made.resources("AWS::EKS::Cluster"):
-            if self._made.properties(stack, logical)["ResourcesVpcConfig"].get("EndpointPublicAccess"):
-                api = next(one for one in self.places if one.kind == "api")
-                yield Opening("internet", api, Traffic("tcp", 443, 443), (f"{stack}/{logical}",))
+            with noted(self.unjudged, f"{stack}/{logical}"):
+                if self._told(stack, logical).get("ResourcesVpcConfig", {}).get("EndpointPublicAccess", True):
+                    yield Opening("internet", "api", Traffic("tcp", 443, 443), (f"{stack}/{logical}",))
         for stack, logical, _ in self._made.resources("AWS::RDS::DBInstance"):
-            if self._made.properties(stack, logical).get("PubliclyAccessible"):
-                database = next(one for one in self.places if one.kind == "database")
-                yield Opening("internet", database, Traffic("tcp", 3306, 3306), (f"{stack}/{logical}",))
+            if self._told(stack, logical).get("PubliclyAccessible"):
+                yield Opening("internet", "database", Traffic("tcp", 3306, 3306), (f"{stack}/{logical}",))
 
     def _between(self, source: Place, target: Place) -> Iterator[Opening]:
         found: dict[Traffic, Opening] = {}
@@ -176,20 +206,19 @@ class NetworkOf:
 
     def faults(self) -> Iterator[str]:
         """What is wrong whatever anybody needs."""
-        for stack, logical, resource in _all(self._made):
-            kind, told = resource["Type"], str(resource.get("Properties", {}))
-            names = any(f"'{word}'" in told for word in TELLING)
-            ours = kind.startswith("AWS::EC2::")
-            if (ours and kind not in READ) or (names and not ours and kind not in UNDERSTOOD):
-                yield f"{stack}/{logical} is of type {kind}, of which nobody here knows whom it reaches"
+        yield from self._strangers()
         for name in self.environment.node_groups:
             if not any(one.name.split(",")[0] == name for one in self.places):
                 yield f"node group {name} is in no network"
         for stack, logical, _ in self._made.resources("AWS::EC2::LaunchTemplate"):
-            data = self._made.properties(stack, logical)["LaunchTemplateData"]
-            if any(one.get("AssociatePublicIpAddress") for one in data.get("NetworkInterfaces", [])):
-                yield f"{stack}/{logical} asks for a public address"
+            with noted(self.unjudged, f"{stack}/{logical}"):
+                data = self._told(stack, logical).get("LaunchTemplateData", {})
+                if any(one.get("AssociatePublicIpAddress") for one in data.get("NetworkInterfaces", [])):
+                    yield f"{stack}/{logical} asks for a public address"
         yield from self.routes.faults({subnet for one in self.places for subnet in one.subnets})
+        closed = self.environment.network.egress == "closed"
+        if closed:
+            yield from (f"{one} is attached to a closed network" for one in self.routes.attached)
         for group in self.groups.values():
             if group.name.startswith("default group"):
                 yield from (f"{group.name} still lets traffic in" for _ in group.ingress)
@@ -197,9 +226,45 @@ class NetworkOf:
             for rule in group.ingress if group.ours else ():
                 if self._no_place(rule.peer) == "internet":
                     yield f"{rule.resource} lets {rule.peer} in, {rule.traffic}"
-            for rule in group.egress if group.ours and self.environment.network.egress == "closed" else ():
+            for rule in group.egress if group.ours and closed else ():
                 if self._no_place(rule.peer) == "internet" and rule.peer != NOWHERE:
                     yield f"{rule.resource} lets {rule.traffic} out to {rule.peer} in a closed network"
+        yield from dict.fromkeys(self.unjudged)
+
+    def _strangers(self) -> Iterator[str]:
+        """Resources that stand in the network or change whom it reaches, and that nothing here reads."""
+        region = self.environment.region
+        services = {
+            f"com.amazonaws.{region}.{one.service}" for one in made_endpoints(resolve(self.environment))
+        }
+        network = self._network_ids()
+        for stack, logical, resource in _all(self._made):
+            kind, name = resource["Type"], f"{stack}/{logical}"
+            told = self._told(stack, logical)
+            ours = kind.startswith(NETWORKS)
+            names = any(f"'{word}'" in str(told) for word in TELLING) or any(
+                one in str(told) for one in network
+            )
+            if kind == "Custom::AWS" and re.search(r'"action":"(revokeSecurityGroup|describe)', str(told)):
+                names = False  # read where groups are
+            if (ours and kind not in READ) or (names and not ours and kind not in {*UNDERSTOOD, *NAMING}):
+                yield f"{name} is of type {kind}, of which nobody here knows whom it reaches"
+            if kind == "AWS::EC2::VPCEndpoint" and (
+                told.get("ServiceName") not in services or told.keys() & ELSEWHERE
+            ):
+                service = told.get("ServiceName", "no service of AWS")
+                yield f"{name} is an endpoint of {service} that nobody needs"
+
+    def _network_ids(self) -> set[str]:
+        """What resources of other types call the network by."""
+        groups = {one for one, group in self.groups.items() if group.known}
+        return {*groups, *self.routes.vpcs, *self.routes.subnets, *self.routes.tables}
+
+    def _told(self, stack: str, logical: str) -> dict[str, Any]:
+        """Its properties; those that cannot be resolved are a finding."""
+        with noted(self.unjudged, f"{stack}/{logical}"):
+            return self._made.properties(stack, logical)
+        return {}
 
     def _out(self, groups: Iterable[str], target: Place) -> list[Rule]:
         return [

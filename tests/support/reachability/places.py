@@ -8,6 +8,7 @@ from typing import Any
 
 from iam_proof.resolved import Resolved
 
+from reachability.reading import noted
 from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.config import Environment
@@ -46,80 +47,86 @@ class Place:
         return f"{self.kind} {self.name}" if self.name else self.kind
 
 
-def places_of(made: Resolved, environment: Environment) -> Iterator[Place]:
+def places_of(made: Resolved, environment: Environment, unjudged: list[str]) -> Iterator[Place]:
     """All places; those without a security group have none here, too."""
-    yield from _nodes(made, environment)
-    for stack, logical, resource in made.resources(*UNDERSTOOD, "AWS::EC2::VPCEndpoint"):
-        told, where = made.properties(stack, logical), f"{stack}/{logical}"
-        match resource["Type"]:
-            case "AWS::EKS::Cluster":
-                vpc = told["ResourcesVpcConfig"]
-                own = made.attribute(stack, logical, "ClusterSecurityGroupId")
-                yield _place("api", "", [*vpc["SecurityGroupIds"], own], vpc["SubnetIds"], where)
-            case "AWS::PCS::Cluster":
-                vpc = told["Networking"]
-                yield _place("pcs-controller", "", vpc["SecurityGroupIds"], vpc["SubnetIds"], where)
-            case "AWS::FSx::FileSystem":
-                kind = {"LUSTRE": "lustre", "OPENZFS": "openzfs"}[told["FileSystemType"]]
-                groups = told.get("SecurityGroupIds", [])
-                yield _place(kind, "", groups, told["SubnetIds"], where)
-            case "AWS::RDS::DBInstance":
-                subnets = _subnets_of(made, told["DBSubnetGroupName"])
-                yield _place("database", "", told.get("VPCSecurityGroups", []), subnets, where)
-            case "AWS::Lambda::Function" if "VpcConfig" in told:
-                kinds = (
-                    kind for text, kind in FUNCTIONS.items() if told.get("Description", "").startswith(text)
-                )
-                kind, vpc = next(kinds, "function"), told["VpcConfig"]
-                yield _place(kind, logical, vpc["SecurityGroupIds"], vpc["SubnetIds"], where)
-            case "AWS::EC2::VPCEndpoint" if told.get("VpcEndpointType") == "Interface":
-                # the name of a service that resolves to public addresses is not answered by the endpoint
-                name = (
-                    told["ServiceName"].split(".", 3)[3]
-                    if told.get("PrivateDnsEnabled")
-                    else "without a name"
-                )
-                yield _place("endpoint", name, told.get("SecurityGroupIds", []), told["SubnetIds"], where)
-            case _:
-                pass
+    for read in (_nodes, _services):
+        for stack, logical, _ in made.resources(*UNDERSTOOD, "AWS::EC2::VPCEndpoint"):
+            with noted(unjudged, f"{stack}/{logical}"):
+                yield from read(made, environment, stack, logical)
+    asked = environment.orchestrator
+    if asked.kind == "parallelcluster" and asked.deploy_with == "pcluster":
+        with noted(unjudged, "the rendered configuration"):
+            yield from _rendered(made, environment)
 
 
-def _nodes(made: Resolved, environment: Environment) -> Iterator[Place]:
-    roles = {name: group.role for name, group in environment.node_groups.items()}
-    for stack, logical, resource in made.resources(*UNDERSTOOD):
-        told, where = made.properties(stack, logical), f"{stack}/{logical}"
-        match resource["Type"]:
-            case "AWS::SageMaker::Cluster":
-                for one in told["InstanceGroups"]:
-                    vpc = one.get("OverrideVpcConfig") or told["VpcConfig"]
-                    name = one["InstanceGroupName"]
-                    # the service makes the interfaces, those of EFA as well, all with these groups
-                    yield _place(roles[name], name, vpc["SecurityGroupIds"], vpc["Subnets"], where)
-            case "AWS::EKS::Nodegroup":
-                name, template = told["Labels"]["ultracluster/node-group"], told["LaunchTemplate"]["Id"]
-                yield from _launched(made, template, roles[name], name, told["Subnets"])
-            case "AWS::PCS::ComputeNodeGroup":
-                name, template = told["Name"], told["CustomLaunchTemplate"]["TemplateId"]
-                yield from _launched(made, template, roles[name], name, told["SubnetIds"])
-            case "Custom::PclusterCluster":
-                yield from _parallelcluster(told["ClusterConfiguration"], roles, where)
-            case _:
-                pass
-    if (
-        environment.orchestrator.kind == "parallelcluster"
-        and environment.orchestrator.deploy_with == "pcluster"
-    ):
-        sources = value_sources(environment)
-        outputs = {stack: made.templates[stack]["Outputs"] for stack in sources.stacks}
-        values = sources.filled(
-            {
-                stack: {name: made.value(stack, one["Value"]) for name, one in found.items()}
-                for stack, found in outputs.items()
-            }
-        )
-        yield from _parallelcluster(
-            cluster_configuration(resolve(environment), values), roles, "the rendered configuration"
-        )
+def _services(made: Resolved, _: Environment, stack: str, logical: str) -> Iterator[Place]:
+    told, where = made.properties(stack, logical), f"{stack}/{logical}"
+    match made.templates[stack]["Resources"][logical]["Type"]:
+        case "AWS::EKS::Cluster":
+            vpc = told["ResourcesVpcConfig"]
+            own = made.attribute(stack, logical, "ClusterSecurityGroupId")
+            yield _place("api", "", [*vpc["SecurityGroupIds"], own], vpc["SubnetIds"], where)
+        case "AWS::PCS::Cluster":
+            vpc = told["Networking"]
+            yield _place("pcs-controller", "", vpc["SecurityGroupIds"], vpc["SubnetIds"], where)
+        case "AWS::FSx::FileSystem":
+            kind = {"LUSTRE": "lustre", "OPENZFS": "openzfs"}[told["FileSystemType"]]
+            groups = told.get("SecurityGroupIds", [])
+            yield _place(kind, "", groups, told["SubnetIds"], where)
+        case "AWS::RDS::DBInstance":
+            subnets = _subnets_of(made, told["DBSubnetGroupName"])
+            yield _place("database", "", told.get("VPCSecurityGroups", []), subnets, where)
+        case "AWS::Lambda::Function" if "VpcConfig" in told:
+            kinds = (kind for text, kind in FUNCTIONS.items() if told.get("Description", "").startswith(text))
+            kind, vpc = next(kinds, "function"), told["VpcConfig"]
+            yield _place(kind, logical, vpc["SecurityGroupIds"], vpc["SubnetIds"], where)
+        case "AWS::EC2::VPCEndpoint" if told.get("VpcEndpointType") == "Interface":
+            # the name of a service that resolves to public addresses is not answered by the endpoint
+            name = told["ServiceName"].split(".", 3)[3] if told.get("PrivateDnsEnabled") else "without a name"
+            yield _place("endpoint", name, told.get("SecurityGroupIds", []), told["SubnetIds"], where)
+        case _:
+            pass
+
+
+def _nodes(made: Resolved, environment: Environment, stack: str, logical: str) -> Iterator[Place]:
+    roles = _roles(environment)
+    told, where = made.properties(stack, logical), f"{stack}/{logical}"
+    match made.templates[stack]["Resources"][logical]["Type"]:
+        case "AWS::SageMaker::Cluster":
+            for one in told["InstanceGroups"]:
+                vpc = one.get("OverrideVpcConfig") or told["VpcConfig"]
+                name = one["InstanceGroupName"]
+                # the service makes the interfaces, those of EFA as well, all with these groups
+                yield _place(roles[name], name, vpc["SecurityGroupIds"], vpc["Subnets"], where)
+        case "AWS::EKS::Nodegroup":
+            name, template = told["Labels"]["ultracluster/node-group"], told["LaunchTemplate"]["Id"]
+            yield from _launched(made, template, roles[name], name, told["Subnets"])
+        case "AWS::PCS::ComputeNodeGroup":
+            name, template = told["Name"], told["CustomLaunchTemplate"]["TemplateId"]
+            yield from _launched(made, template, roles[name], name, told["SubnetIds"])
+        case "Custom::PclusterCluster":
+            yield from _parallelcluster(told["ClusterConfiguration"], roles, where)
+        case _:
+            pass
+
+
+def _roles(environment: Environment) -> dict[str, str]:
+    return {name: group.role for name, group in environment.node_groups.items()}
+
+
+def _rendered(made: Resolved, environment: Environment) -> Iterator[Place]:
+    """What `pcluster` makes of the file that is rendered for it."""
+    sources = value_sources(environment)
+    outputs = {stack: made.templates[stack]["Outputs"] for stack in sources.stacks}
+    values = sources.filled(
+        {
+            stack: {name: made.value(stack, one["Value"]) for name, one in found.items()}
+            for stack, found in outputs.items()
+        }
+    )
+    yield from _parallelcluster(
+        cluster_configuration(resolve(environment), values), _roles(environment), "the rendered configuration"
+    )
 
 
 def _launched(made: Resolved, template: str, role: str, name: str, subnets: Sequence[str]) -> Iterator[Place]:

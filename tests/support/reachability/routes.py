@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import Any
 
 from iam_proof.resolved import Resolved
 
+from reachability.reading import noted
+
+Told = Mapping[str, Any]
 EVERYWHERE = "0.0.0.0/0"
 
 
@@ -35,41 +40,56 @@ class Subnet:
 class Routes:
     """What a VPC's route tables say."""
 
-    def __init__(self, made: Resolved) -> None:
+    def __init__(self, made: Resolved, unjudged: list[str]) -> None:
         self.tables: dict[str, Table] = {}
         self.subnets: dict[str, Subnet] = {}
         self.vpcs: dict[str, str] = {}
         """Network by id."""
+        self.attached: dict[str, str] = {}
+        """The VPC of each internet gateway."""
         self._nats: dict[str, str] = {}
-        self._attached: set[tuple[str, str]] = set()
-        for stack, logical, _ in made.resources("AWS::EC2::VPC"):
-            self.vpcs[made.ref(stack, logical)] = made.properties(stack, logical)["CidrBlock"]
-        for stack, logical, _ in made.resources("AWS::EC2::RouteTable"):
-            self.tables[made.ref(stack, logical)] = Table(f"{stack}/{logical}")
-        for stack, logical, _ in made.resources("AWS::EC2::Subnet"):
-            told = made.properties(stack, logical)
-            self.subnets[made.ref(stack, logical)] = Subnet(
-                f"{stack}/{logical}", told["CidrBlock"], told["VpcId"], told.get("MapPublicIpOnLaunch", False)
-            )
-        for stack, logical, _ in made.resources("AWS::EC2::SubnetRouteTableAssociation"):
-            told = made.properties(stack, logical)
-            self.subnets[told["SubnetId"]].table = self.tables[told["RouteTableId"]]
-        for stack, logical, _ in made.resources("AWS::EC2::NatGateway"):
-            self._nats[made.ref(stack, logical)] = made.properties(stack, logical)["SubnetId"]
-        for stack, logical, _ in made.resources("AWS::EC2::VPCGatewayAttachment"):
-            told = made.properties(stack, logical)
-            self._attached.add((told["VpcId"], told["InternetGatewayId"]))
-        for stack, logical, _ in made.resources("AWS::EC2::Route"):
-            told = made.properties(stack, logical)
-            to = told.get("DestinationCidrBlock") or told.get("DestinationIpv6CidrBlock", "?")
-            target = next(
-                (str(told[key]) for key in told if key.endswith(("GatewayId", "ConnectionId"))), "?"
-            )
-            self.tables[told["RouteTableId"]].out.append((to, target, f"{stack}/{logical}"))
-        for stack, logical, _ in made.resources("AWS::EC2::VPCEndpoint"):
-            told = made.properties(stack, logical)
-            for table in told.get("RouteTableIds", []):
-                self.tables[table].gateways.add(f"gateway:{told['ServiceName'].split('.', 3)[3]}")
+        for kind, read in (
+            ("VPC", self._vpc),
+            ("RouteTable", self._table),
+            ("Subnet", self._subnet),
+            ("SubnetRouteTableAssociation", self._association),
+            ("NatGateway", self._nat),
+            ("VPCGatewayAttachment", self._attachment),
+            ("Route", self._route),
+            ("VPCEndpoint", self._endpoint),
+        ):
+            for stack, logical, _ in made.resources(f"AWS::EC2::{kind}"):
+                with noted(unjudged, f"{stack}/{logical}"):
+                    read(made.ref(stack, logical), f"{stack}/{logical}", made.properties(stack, logical))
+
+    def _vpc(self, name: str, _: str, told: Told) -> None:
+        self.vpcs[name] = str(ip_network(told["CidrBlock"]))
+
+    def _table(self, name: str, resource: str, _: Told) -> None:
+        self.tables[name] = Table(resource)
+
+    def _subnet(self, name: str, resource: str, told: Told) -> None:
+        public = told.get("MapPublicIpOnLaunch", False)
+        self.subnets[name] = Subnet(resource, str(ip_network(told["CidrBlock"])), told["VpcId"], public)
+
+    def _association(self, _: str, __: str, told: Told) -> None:
+        self.subnets[told["SubnetId"]].table = self.tables[told["RouteTableId"]]
+
+    def _nat(self, name: str, _: str, told: Told) -> None:
+        self._nats[name] = told["SubnetId"]
+
+    def _attachment(self, _: str, __: str, told: Told) -> None:
+        # a VPN gateway has another property, and whom it reaches is not in a template
+        self.attached[told["InternetGatewayId"]] = told["VpcId"]
+
+    def _route(self, _: str, resource: str, told: Told) -> None:
+        to = next(str(told[key]) for key in told if key.startswith("Destination"))
+        target = next(str(told[key]) for key in told if not key.startswith(("Destination", "RouteTable")))
+        self.tables[told["RouteTableId"]].out.append((to, target, resource))
+
+    def _endpoint(self, _: str, __: str, told: Told) -> None:
+        for table in told.get("RouteTableIds", []):
+            self.tables[table].gateways.add(f"gateway:{told['ServiceName'].split('.', 3)[3]}")
 
     def missing(self, subnet_id: str, target: str) -> str | None:
         """Why a subnet has no way to `internet`, or to a service's gateway; None if it has one."""
@@ -86,9 +106,10 @@ class Routes:
             return (
                 f"route table {subnet.table.name} sends {EVERYWHERE} to {leads[0]}, which is no NAT gateway"
             )
-        public = self.subnets[self._nats[leads[0]]]
+        if (public := self.subnets.get(self._nats[leads[0]])) is None:
+            return f"NAT gateway {leads[0]} is in subnet {self._nats[leads[0]]}, which no template makes"
         onward = [one for to, one, _ in public.table.out if to == EVERYWHERE] if public.table else []
-        if not any((public.vpc, one) in self._attached for one in onward):
+        if not any(self.attached.get(one) == public.vpc for one in onward):
             return f"subnet {public.name} of the NAT gateway has no route to an internet gateway of its VPC"
         return None
 
@@ -106,3 +127,13 @@ class Routes:
                 if target not in self._nats or to != EVERYWHERE:
                     where = f"route {resource} of subnet {subnet.name}"
                     yield f"{where} leads {to} to {target}, which is no NAT gateway"
+        # what a NAT gateway gets, its subnet's routes take further: to a peer, into the company's network
+        for table in self.tables.values():
+            subnets = {name for name, one in self.subnets.items() if one.table is table}
+            if subnets & used:
+                continue
+            for to, target, resource in table.out:
+                public = subnets and subnets <= set(self._nats.values())
+                if not (public and to == EVERYWHERE and target in self.attached):
+                    where = f"route {resource} of route table {table.name}"
+                    yield f"{where} leads {to} to {target}, which is no internet gateway of a NAT gateway"
