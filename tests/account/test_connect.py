@@ -139,15 +139,16 @@ def test_there_is_no_session_on(run: Callable[..., Any], name: str, line: str) -
     assert result.exit_code == 2 and line in result.output and "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("code", [1, 3, 7])
 def test_exec_runs_the_command_and_passes_its_exit_code(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: int
 ) -> None:
     program = tmp_path / "aws"
-    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nexit 7\n')
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nexit {code}\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     result = run(Deployed(), "gpu-16", "--exec")
-    assert result.exit_code == 7
+    assert result.exit_code == code
     assert (
         (tmp_path / "asked")
         .read_text()

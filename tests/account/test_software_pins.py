@@ -84,5 +84,7 @@ def test_from_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     as_json = json.loads(CliRunner().invoke(command.app, [*words, "--json"]).stdout)
     assert as_json["outcomes"] == [{"node": "gpu", "result": "would", "why": "2.1.0", "group": "gpu"}]
     assert not service.asked
+    unknown = CliRunner().invoke(command.app, [*words[:2], "--group", "gpus"])
+    assert unknown.exit_code == 1 and "no such group" in unknown.output
     eks = ["pin", str(ROOT / "environments" / "eks-p5en.yaml")]
     assert CliRunner().invoke(command.app, eks).exit_code == 2

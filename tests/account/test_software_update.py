@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 from hyperpod_service import HyperPod, account, group, refusal
 from typer.testing import CliRunner
 
@@ -112,6 +113,15 @@ def test_a_failed_group_ends_the_run(run: Callable[..., Any], service: Any, endi
     ]
 
 
+def test_a_lost_answer_is_not_known(run: Callable[..., Any]) -> None:
+    made = account()
+    cluster = HyperPod(made, InstanceGroups=[old("controller", 1, "Controller"), old("gpu", 8, "Compute")])
+    cluster.raising["UpdateClusterSoftware"] = ReadTimeoutError(endpoint_url="https://api.sagemaker")
+    result = run(made, "--yes")
+    assert result.exit_code == 3 and "controller: unknown: " in result.output
+    assert "gpu: refused: not updated, because it is not known whether controller is" in result.output
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [
@@ -189,7 +199,7 @@ def test_an_update_that_takes_too_long_goes_on_without_us(run: Callable[..., Any
     made, cluster = service
     cluster.failing["controller"] = "InProgress"
     result = run(made, "--yes", "--timeout", "10")
-    assert result.exit_code == 1 and "still InProgress; the update is still running in AWS" in result.output
+    assert result.exit_code == 3 and "still InProgress; the update is still running in AWS" in result.output
     assert asked(cluster) == ["controller"]
 
 

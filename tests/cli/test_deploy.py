@@ -34,7 +34,7 @@ ACCOUNT = "123456789012"
 
 CDK = """#!/bin/bash
 echo "cdk $*" >>"$CALLS"
-[[ "$*" != *"$FAILING"* || -z $FAILING ]] || exit 4
+[[ "$*" != *"$FAILING"* || -z $FAILING ]] || exit "${CODE:-4}"
 """
 APP = """
 import json, os, pathlib
@@ -144,6 +144,16 @@ def test_it_stops_at_the_part_that_fails_with_its_code(project: Project, part: s
 
     assert ran("deploy", "dev", "--yes").exit_code == 3
     assert project.logged() == OURS[: place + 1]
+
+
+def test_a_part_that_fails_and_a_cdk_that_fails_end_it_with_1(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.statuses["preflight"] = 1
+    assert ran("deploy", "dev", "--yes").exit_code == 1
+    monkeypatch.setenv("FAILING", "destroy")
+    monkeypatch.setenv("CODE", "1")
+    assert ran("destroy", "dev", "--yes").exit_code == 1
 
 
 def test_what_restarts_does_not_stop_it(project: Project) -> None:

@@ -347,6 +347,16 @@ def test_the_end_of_a_job_is_asked_for_once_and_shown_first(queue: Fake) -> None
     assert "Nothing to end" in run("cancel", "dev", "42", "--yes").stderr
 
 
+def test_an_end_without_an_answer_is_not_known(queue: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(_: Sequence[str]) -> Mapping[str, str]:
+        raise AccountError("the session ended")
+
+    queue.states = ["running"]
+    monkeypatch.setattr(queue, "cancel", lost)
+    said = run("cancel", "dev", "42", "--yes", code=3).stderr
+    assert "they may have been ended; `ultracluster job list dev` tells" in " ".join(said.split())
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -19,10 +19,14 @@ from kubernetes_service import Api, serve_cluster
 from kubernetes_support import environment
 from needs import need
 from processes import until
+from rules_support import changed, environment_data
+from typer.testing import CliRunner
 
 from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
+from ultracluster.account.queue.queue import UnansweredError
 from ultracluster.account.wait.kubernetes_api import KubernetesApi, token
 from ultracluster.cli import job_shell_kubernetes as module
+from ultracluster.cli.main import app
 from ultracluster.cli.terminal import Wishes
 from ultracluster.model import resolve
 
@@ -156,6 +160,29 @@ def test_a_job_that_fails_opens_no_shell(
     monkeypatch.setattr(module, "pause", fail)
     assert shell() == 1
     assert "no such image" in capfd.readouterr().err
+
+
+def test_the_command_ends_so(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    data = changed(environment_data("eks-p5en"), {"teams": {"research": {"quota": 16}}})
+    file = tmp_path / "eks-p5en.yaml"
+    file.write_text(json.dumps(data))
+    words = ["job", "shell", str(file), "--team", "research", "--image", "example.com/a:1"]
+
+    def fail() -> None:
+        (name,) = cluster.names("jobsets", "research")
+        conditions = [{"type": "Failed", "status": "True", "message": "no such image"}]
+        cluster.find("jobsets", "research", name)["status"] = {"conditions": conditions}
+
+    monkeypatch.setattr(module, "pause", fail)
+    failed = CliRunner().invoke(app, words)
+    assert failed.exit_code == 1 and "no such image" in failed.stderr
+
+    def lost(*_: object) -> None:
+        raise UnansweredError("no answer in time")
+
+    monkeypatch.setattr(KubernetesQueue, "submit", lost)
+    unknown = CliRunner().invoke(app, words)
+    assert unknown.exit_code == 3 and "Not known whether it was submitted" in unknown.stderr
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def test_a_source_that_has_the_file_is_proven(check: Any) -> None:
         (lambda shop: shop.files.clear(), 1, "gone"),
         (lambda shop: shop.status.update({"tool.bin": [503] * 9}), 3, "unanswered"),
     ],
+    ids=["differs", "gone", "unanswered"],
 )
 def test_what_a_source_has_otherwise_ends_with_its_code(
     change: Any, code: int, state: str, check: Any, shop: Any, monkeypatch: pytest.MonkeyPatch

@@ -46,6 +46,15 @@ class ExitRuns:
 
         setattr(CliRunner, "invoke", watched)  # noqa: B010 (its type has no name for more arguments)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """A row that names a case which its test does not have proves nothing."""
+        ids = {item.nodeid for item in items}
+        names = {name.partition("[")[0] for name in ids}
+        gone = [test for test in table() if test.partition("[")[0] in names and test not in ids | names]
+        if gone and not any("::" in word for word in config.args):
+            raise pytest.UsageError(f"{TABLE.name}: there is no {', '.join(gone)}")
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None]:
         self.seen.clear()
@@ -71,11 +80,15 @@ def _command(app: Any, args: Any) -> str:
 
 
 def _group(app: Any) -> list[str]:
-    """The words before an app that is not the whole command: `nodes`."""
+    """The words before an app that is not the whole command: `nodes`, or `connect` where it is alone."""
     from ultracluster.cli.commands import COMMANDS
 
+    alone = [one.callback for one in getattr(app, "registered_commands", [])]
     for name, row in COMMANDS.items():
         module, _, found = row.found.rpartition(".")
-        if row.found and getattr(import_module(f"ultracluster.cli.{module or name}"), found) is app:
+        if not row.found:
+            continue
+        command = getattr(import_module(f"ultracluster.cli.{module or name}"), found)
+        if command is app or alone == [command]:
             return [name]
     return []

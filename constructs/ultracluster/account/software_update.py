@@ -14,7 +14,7 @@ from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
 from ultracluster.account.nodes.hyperpod import LiveCluster, LiveGroup, read_cluster
-from ultracluster.account.nodes.node import Outcome
+from ultracluster.account.nodes.node import Outcome, result_of
 
 BACKUP = (
     "root volumes are wiped, the controller's too. Before you go on, copy to the shared file system or S3: "
@@ -148,7 +148,7 @@ def update(
     outcomes: list[Outcome] = []
     for number, name in enumerate(groups):
         now = read_cluster(account, cluster.name)
-        stop = _cluster_stop(now)
+        stop, result = _cluster_stop(now), "failed"
         if not stop:
             specification = {"InstanceGroupName": name}
             if release:
@@ -161,15 +161,16 @@ def update(
             try:
                 sagemaker.update_cluster_software(**request)
             except AWS_ERRORS as error:
-                stop = explain(error)
+                stop, result = explain(error), result_of(error)
         if stop:
-            outcomes.append(Outcome(name, "failed", stop, name))
+            outcomes.append(Outcome(name, result, stop, name))
         else:
             outcomes.append(_wait(account, cluster, name, timeout, report, sleep, clock))
         if outcomes[-1].bad:
+            known = outcomes[-1].result != "unknown"
+            why = f"{name} failed" if known else f"it is not known whether {name} is"
             rest = [
-                Outcome(one, "refused", f"not updated, because {name} failed", one)
-                for one in groups[number + 1 :]
+                Outcome(one, "refused", f"not updated, because {why}", one) for one in groups[number + 1 :]
             ]
             return outcomes + rest
     return outcomes
@@ -206,7 +207,7 @@ def _wait(
         if clock() - start >= timeout:
             return Outcome(
                 name,
-                "failed",
+                "unknown",
                 f"still {group.update or state.status}; the update is still running in AWS",
                 name,
             )

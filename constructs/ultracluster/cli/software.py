@@ -74,7 +74,7 @@ def update(
     """Update one group after the other: controller, login, compute. Wipes root volumes.
 
     Exit code 0 = done or nothing to do, 1 = a group was refused or failed, 2 = could not be asked or was
-    not confirmed.
+    not confirmed, 3 = still under way when the time was up, or no answer came.
     """
     from ultracluster.account import software_update
     from ultracluster.account.aws import AccountError
@@ -87,6 +87,8 @@ def update(
         else:
             for one in outcomes:
                 typer.echo(one_line(f"{one.group}: {one.result}" + (f": {one.why}" if one.why else "")))
+        if any(one.result == "unknown" for one in outcomes):
+            raise typer.Exit(3)
         raise typer.Exit(1 if any(one.bad for one in outcomes) else 0)
 
     if batch_count is not None and batch_percent is not None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, certainly_refused, explain
-from ultracluster.account.nodes.node import Action, Node, Outcome, Result, chunks, nearest
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.nodes.node import Action, Node, Outcome, chunks, nearest, result_of
 from ultracluster.account.services import Marks, service_of
 from ultracluster.model import Cluster
 
@@ -101,8 +101,7 @@ def act(account: Account, action: Action, nodes: Sequence[Node]) -> list[Outcome
             else:
                 ec2.terminate_instances(InstanceIds=ids)
         except AWS_ERRORS as error:
-            result: Result = "failed" if certainly_refused(error) else "unknown"
-            outcomes += [Outcome(node.id, result, explain(error), node.group) for node in chunk]
+            outcomes += [Outcome(node.id, result_of(error), explain(error), node.group) for node in chunk]
         else:
             why = "" if action == "reboot" else "ends now; its service launches another: see `nodes list`"
             outcomes += [Outcome(node.id, "accepted", why, node.group) for node in chunk]

@@ -13,7 +13,7 @@ from typing import Any
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
 from ultracluster.account.nodes.hyperpod import LiveCluster
 from ultracluster.account.nodes.hyperpod import judge as judge_nodes
-from ultracluster.account.nodes.node import Node, Outcome
+from ultracluster.account.nodes.node import Node, Outcome, Result, result_of
 from ultracluster.model import Cluster
 
 STRESS, CONNECTIVITY, TRAINING = "InstanceStress", "InstanceConnectivity", "MultiNodeTrainingValidation"
@@ -84,19 +84,19 @@ def start(
             )
         else:
             asked.append(entry)
-    accepted = ", ".join(checks)
-    failed = ""
+    said = ", ".join(checks)
+    result: Result = "accepted"
     try:
         if asked:
             sagemaker.start_cluster_health_check(
                 ClusterName=cluster.name, DeepHealthCheckConfigurations=asked
             )
     except AWS_ERRORS as error:
-        failed = f"{explain(error)}; HyperPod takes one such request at a time"
+        result, said = result_of(error), f"{explain(error)}; HyperPod takes one such request at a time"
     return [
         Outcome(node.name, "refused", why[node.group], node.group)
         if node.group in why
-        else Outcome(node.name, "failed" if failed else "accepted", failed or accepted, node.group)
+        else Outcome(node.name, result, said, node.group)
         for node in nodes
     ]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, certainly_refused, code, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, code, explain
 from ultracluster.account.nodes.hyperpod import LiveCluster, judge_add, slurm_request
-from ultracluster.account.nodes.node import Action, Node, Outcome, Result, chunks
+from ultracluster.account.nodes.node import Action, Node, Outcome, chunks, result_of
 
 DELETE_LIMIT = 99
 """Nodes of one BatchDeleteClusterNodes. The SDK's model allows 3000 instance ids, older pages of the API
@@ -45,8 +45,7 @@ def act(account: Account, action: Action, cluster: LiveCluster, nodes: Sequence[
                     answer = sagemaker.batch_delete_cluster_nodes(**request)
             except AWS_ERRORS as error:
                 why = _chunk_refused(action, cluster, error)
-                result: Result = "failed" if certainly_refused(error) else "unknown"
-                results |= {name: Outcome(name, result, why) for name in chunk}
+                results |= {name: Outcome(name, result_of(error), why) for name in chunk}
                 continue
             results |= {one.node: one for one in _read_batch(answer, chunk, action, cluster)}
     groups = {node.name: node.group for node in nodes}
@@ -96,7 +95,7 @@ def add(
                 NodesToAdd=[{"InstanceGroupName": group, "IncrementTargetCountBy": step}],
             )
         except AWS_ERRORS as error:
-            return [*outcomes, Outcome(f"{count} more", "failed", explain(error), group)]
+            return [*outcomes, Outcome(f"{count} more", result_of(error), explain(error), group)]
         outcomes += [
             Outcome(entry["NodeLogicalId"], "accepted", entry.get("Status", ""), entry["InstanceGroupName"])
             for entry in answer["Successful"]

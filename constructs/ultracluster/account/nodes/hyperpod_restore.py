@@ -12,7 +12,7 @@ from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
 from ultracluster.account.nodes.hyperpod import LiveCluster, cluster_stop
-from ultracluster.account.nodes.node import Outcome
+from ultracluster.account.nodes.node import Outcome, result_of
 from ultracluster.config.nodes import NodeGroup
 
 _RENAMED = {"TargetCount": "InstanceCount", "MinCount": "MinInstanceCount"}
@@ -67,9 +67,12 @@ def restore(account: Account, cluster: LiveCluster, name: str, wanted: NodeGroup
                 group["InstanceCount"] = wanted.count
                 if wanted.min_count:
                     group["MinInstanceCount"] = wanted.min_count
-        sagemaker.update_cluster(ClusterName=cluster.name, InstanceGroups=groups)
     except AWS_ERRORS as error:
         return Outcome(name, "failed", explain(error), name)
+    try:
+        sagemaker.update_cluster(ClusterName=cluster.name, InstanceGroups=groups)
+    except AWS_ERRORS as error:
+        return Outcome(name, result_of(error), explain(error), name)
     return Outcome(name, "accepted", f"target {wanted.count}{_at_least(wanted)}", name)
 
 

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
+from ultracluster.account.aws import certainly_refused
+
 T = TypeVar("T")
 
 Action = Literal["reboot", "replace", "delete", "health-check"]
@@ -68,6 +70,11 @@ class Outcome:
     @property
     def bad(self) -> bool:
         return self.result in ("refused", "failed", "unknown")
+
+
+def result_of(error: BaseException) -> Result:
+    """Return `failed` where AWS certainly refused a request, else `unknown`."""
+    return "failed" if certainly_refused(error) else "unknown"
 
 
 def chunks(items: Sequence[T], limit: int) -> Iterator[list[T]]:

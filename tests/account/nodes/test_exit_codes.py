@@ -1,0 +1,89 @@
+"""How `ultracluster nodes` ends where a request is accepted and not over, and where AWS refuses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from hyperpod_service import HyperPod, account, group, refusal
+from nodes_support import DEV, node_id
+from typer.testing import CliRunner
+
+from ultracluster.account.nodes import hyperpod, hyperpod_restore
+from ultracluster.cli import nodes as command
+from ultracluster.config import load
+
+TWO = ("--group", "gpu", "--count", "2")
+
+
+def emptied() -> list[dict[str, Any]]:
+    """A group that HyperPod has set to 0."""
+    scripts = {"SourceS3Uri": "s3://scripts/dev/0123456789ab", "OnInitComplete": "a.sh"}
+    made = group("gpu", 0, MinCount=0, ExecutionRole="arn:aws:iam::111122223333:role/nodes")
+    return [{**made, "LifeCycleConfig": scripts}]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add", *TWO],
+        ["delete", node_id(16)],
+        ["reboot", node_id(16)],
+        ["restore", "gpu"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_is_accepted_and_not_over_is_not_known(run: Callable[..., Any], words: list[str]) -> None:
+    made = account()
+    service = HyperPod(made, **({"InstanceGroups": emptied()} if words[0] == "restore" else {}))
+    service.later = [lambda: service.raising.update(ListClusterNodes=refusal("ExpiredTokenException"))]
+
+    result = run(made, *words, "--yes", "--timeout", "5")
+
+    assert result.exit_code == 3, result.output
+    assert "the request is still running in AWS" in result.output and len(service.asked) == 1
+
+
+CONFLICT = refusal("ConflictException")
+LOST = ReadTimeoutError(endpoint_url="https://api.sagemaker")
+
+
+@pytest.mark.parametrize(("error", "code"), [(CONFLICT, 1), (LOST, 3)], ids=["refused", "lost"])
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        ("StartClusterHealthCheck", ["health-check", node_id(16)]),
+        ("BatchAddClusterNodes", ["add", *TWO]),
+        ("UpdateCluster", ["restore", "gpu"]),
+    ],
+    ids=["health-check", "add", "restore"],
+)
+def test_a_lost_answer_is_no_refusal(
+    run: Callable[..., Any], operation: str, words: list[str], error: Exception, code: int
+) -> None:
+    made = account()
+    service = HyperPod(made, **({"InstanceGroups": emptied()} if words[0] == "restore" else {}))
+    service.raising[operation] = error
+    result = run(made, *words, "--yes", "--json")
+    assert result.exit_code == code, result.output
+    outcomes = json.loads(result.stdout)["outcomes"]
+    assert {one["result"] for one in outcomes} == {"failed" if code == 1 else "unknown"}
+
+
+def test_a_group_that_could_not_be_read_is_certainly_not_restored() -> None:
+    made = account()
+    service = HyperPod(made, InstanceGroups=emptied())
+    live = hyperpod.read_cluster(made, "dev")
+    service.raising["DescribeCluster"] = LOST
+    outcome = hyperpod_restore.restore(made, live, "gpu", load(DEV).environment.node_groups["gpu"])
+    assert outcome.result == "failed" and not service.asked
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"), [("bad fan, ask Anna", 1), ("ultracluster:xid:79", 0)], ids=["person", "check"]
+)
+def test_the_reason_of_a_person_is_not_explained(reason: str, code: int) -> None:
+    assert CliRunner().invoke(command.app, ["why", str(DEV), reason]).exit_code == code
