@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -12,12 +13,13 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError, SSLError
-from capacity_shop import ARN, BOUGHT, NEXT, Shop, aws_account, file, run, shop
+from capacity_shop import ACCOUNT, ARN, BOUGHT, NEXT, Shop, aws_account, file, run, shop
 from hyperpod_service import refusal
 from project import ROOT
 from typer.testing import Result
 
 from ultracluster.account import aws
+from ultracluster.account.aws import Identity
 from ultracluster.config import load
 
 __all__ = ["aws_account", "file", "shop"]
@@ -239,6 +241,77 @@ def test_a_torn_record_stops_it(shop: Shop, file: Path, name: str, content: str,
     (file.parent / name).write_text(content)
     ended = run(file, *BUY)
     assert ended.exit_code == 2 and says in ended.output and shop.bought == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"details": {}},
+        {"details": {"start": "soon"}},
+        {"time": "now"},
+        {"usd": None},
+        {"details": 7},
+        {"x": 1},
+    ],
+    ids=str,
+)
+def test_an_intent_that_somebody_changed_is_refused(shop: Shop, file: Path, change: dict[str, Any]) -> None:
+    shop.fails = ReadTimeoutError(endpoint_url="https://ec2")
+    assert run(file, *BUY).exit_code == 3
+    intent = file.parent / ".pcs-p6-b200.intent"
+    document = json.loads(intent.read_text())
+    document["intent"] |= change
+    intent.write_text(json.dumps(document))
+    ended = run(file, "--settle")
+    assert ended.exit_code == 2 and "cannot be read, and may record" in ended.output
+    assert ended.exception is None or isinstance(ended.exception, SystemExit)
+    assert intent.read_text(), "it is still there"
+
+
+def test_an_intent_prints_no_control_characters(shop: Shop, file: Path) -> None:
+    shop.fails = ReadTimeoutError(endpoint_url="https://ec2")
+    assert run(file, *BUY).exit_code == 3
+    intent = file.parent / ".pcs-p6-b200.intent"
+    document = json.loads(intent.read_text())
+    document["intent"] |= {"settle": "true\x1b[2J\n::error::x", "subject": "cb\x1b[2J", "host": "\u202e"}
+    intent.write_text(json.dumps(document))
+    for words in (BUY, ["--settle"]):
+        said = run(file, *words).output
+        assert "\x1b" not in said and "\n::" not in said and "\u202e" not in said
+
+
+def test_credentials_of_another_account_settle_and_buy_nothing(shop: Shop, file: Path) -> None:
+    shop.fails = ReadTimeoutError(endpoint_url="https://ec2")
+    file.write_text(file.read_text().replace(f'account: "{ACCOUNT}"\n', "", 1))
+    assert run(file, *BUY, "--account", ACCOUNT).exit_code == 3
+    shop.account._identity = Identity("444455556666", "arn:aws:iam::444455556666:user/other")
+    other = run(file, "--settle", "--account", "444455556666")
+    assert other.exit_code == 2 and "was made in 111122223333" in other.output
+    file.write_text(file.read_text().replace("region:", f'account: "{ACCOUNT}"\nregion:', 1))
+    wrong = run(file, *BUY)
+    assert wrong.exit_code == 2 and len(shop.bought) == 1
+
+
+def test_a_full_disk_after_the_purchase_loses_nothing(shop: Shop, file: Path) -> None:
+    before, ledger = file.read_text(), file.parent / "pcs-p6-b200.ledger.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def sells(_: dict[str, Any]) -> dict[str, Any]:
+        shop.sold.append(_block())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
+        return {"CapacityReservations": [{"CapacityReservationId": BOUGHT}]}
+
+    shop.sells = sells
+    try:
+        ended = run(file, *BUY)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ended.exit_code == 1 and f"{BOUGHT} IS BOUGHT" in ended.output, ended.output
+    assert file.read_text() == before and not (ledger.exists() and ledger.read_text())
+    again = run(file, *BUY, "--again")
+    assert again.exit_code == 2 and len(shop.bought) == 1
+    settled = run(file, "--settle")
+    assert settled.exit_code == 0 and BOUGHT in file.read_text() and BOUGHT in ledger.read_text()
 
 
 def test_a_ledger_that_is_a_link_stops_it(shop: Shop, file: Path) -> None:

@@ -35,7 +35,8 @@ def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bo
         refuse(f"{one_line(str(intent))} is open, which is settled by: {intent.settle}")
     if (intent.account, intent.region) != (account.identity().account, account.region):
         refuse(f"{one_line(str(intent))} was made in {intent.account}, {intent.region}: use its credentials")
-    offer = _offer(intent)
+    with ledger.details() as details:
+        offer, plan = _offer(intent), str(details["plan"])
     began = datetime.fromisoformat(intent.time)
     try:
         sold = purchases(account, offer)
@@ -51,7 +52,7 @@ def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bo
         for one in sold
         if one.id not in own
         and (one.created is None or one.created >= began - timedelta(minutes=1))
-        and (one.created or one.id.endswith(f"/{intent.details['plan']}"))
+        and (one.created or one.id.endswith(f"/{plan}"))
     ]
     if len(new) > 1:
         names = ", ".join(one_line(one.id) for one in new)

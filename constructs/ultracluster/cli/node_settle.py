@@ -42,7 +42,8 @@ def _settle(environment: Environment, ledger: Ledger, profile: str | None) -> No
     fleet = fleet_of(environment, profile)
     if (intent.account, intent.region) != (fleet.account.identity().account, fleet.account.region):
         refuse(f"{one_line(str(intent))} was for {intent.account}, {intent.region}: use its credentials")
-    names = [str(name) for name in intent.details["nodes"]]
+    with ledger.details() as details:
+        names = [str(name) for name in details["nodes"]]
     there = {node.name for node in fleet.nodes if node.status not in LEAVING}
     taken = [name for name in names if name not in there]
     rest = [name for name in names if name in there]

@@ -7,9 +7,11 @@ Beside `environments/prod.yaml` stand `prod.ledger.jsonl`, which stays and belon
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
-from collections.abc import Generator
+import stat
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -59,9 +61,7 @@ class Ledger:
     @property
     def usd(self) -> float:
         """Money spent by entries, and perhaps by the open intent."""
-        return sum(float(one.get("usd") or 0) for one in self.entries) + (
-            self.intent.usd if self.intent else 0
-        )
+        return sum(_usd(one) for one in self.entries) + (self.intent.usd if self.intent else 0)
 
     def begin(self, intent: Intent) -> None:
         """Record the intent on disk; the call comes after it.
@@ -70,11 +70,11 @@ class Ledger:
             ProjectError: it cannot be written; the call must not be made.
         """
         document = {**asdict(intent), **_whoami()}
-        self.intent = Intent(**document)
         try:
             self._holder.write({**_whoami(), "command": intent.action, "intent": document})
         except OSError as error:
             raise ProjectError(f"Nothing changed: the intent cannot be recorded: {error.strerror}") from None
+        self.intent = Intent(**document)
 
     def complete(self, result: str) -> None:
         """Add a line for the open intent, and close it.
@@ -88,13 +88,23 @@ class Ledger:
         assert self.intent
         kept = ("time", "action", "subject", "usd", "account", "region")
         entry = {"id": result, **{name: getattr(self.intent, name) for name in kept}}
-        with self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _append(self.file, json.dumps(entry))
         sync_folder(self.file.parent)
         self.entries.append(entry)
         self.withdraw()
+
+    @contextmanager
+    def details(self) -> Generator[Mapping[str, Any]]:
+        """Values of the open intent for `settle`; one that is missing or of another type ends the command.
+
+        Raises:
+            ProjectError: somebody changed the intent by hand.
+        """
+        assert self.intent
+        try:
+            yield self.intent.details
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise self._holder.unreadable() from None
 
     def withdraw(self) -> None:
         """Close the open intent: nothing came of it."""
@@ -112,11 +122,17 @@ class _Holder:
         self.intent = self._intent()
 
     def write(self, document: dict[str, Any]) -> None:
+        """Replace the content; where it does not fit, nothing is left of it."""
         data = json.dumps(document).encode() if document else b""
-        os.lseek(self._number, 0, os.SEEK_SET)
-        os.write(self._number, data + b" " * 8)  # what a crash leaves of an older text is no JSON
-        os.ftruncate(self._number, len(data))
-        os.fsync(self._number)
+        try:
+            if data:
+                os.lseek(self._number, 0, os.SEEK_SET)
+                _write_all(self._number, data + b" " * 8)  # what a crash leaves of an older text is no JSON
+            os.ftruncate(self._number, len(data))
+            os.fsync(self._number)
+        except OSError:
+            os.ftruncate(self._number, 0)
+            raise
 
     def _read(self) -> str:
         os.lseek(self._number, 0, os.SEEK_SET)
@@ -127,12 +143,15 @@ class _Holder:
             return None
         try:
             document: dict[str, Any] | None = json.loads(self.before)["intent"]
-            return Intent(**document) if document else None
-        except (ValueError, TypeError, KeyError):
-            raise ProjectError(
-                f"{self._file} cannot be read, and may record an action whose answer never came: look in the "
-                "account, then delete the file"
-            ) from None
+            return None if document is None else _checked(document)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise self.unreadable() from None
+
+    def unreadable(self) -> ProjectError:
+        return ProjectError(
+            f"{self._file} cannot be read, and may record an action whose answer never came: look in the "
+            "account, then delete the file"
+        )
 
 
 @contextmanager
@@ -152,11 +171,16 @@ def exclusive(environment_file: Path, command: str) -> Generator[Ledger]:
     except OSError as error:
         raise ProjectError(f"Nothing changed: {file} cannot be opened: {error.strerror}") from None
     try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise ProjectError(f"Nothing changed: {file} is a pipe or a device, not a file: remove it")
         _lock(number, file)
         holder = _Holder(file, number)
         ledger = Ledger(place, holder)
         if not holder.intent:
-            holder.write({**_whoami(), "command": command, "intent": None})
+            try:
+                holder.write({**_whoami(), "command": command, "intent": None})
+            except OSError as error:
+                raise ProjectError(f"Nothing changed: {file} cannot be written: {error.strerror}") from None
         try:
             yield ledger
         finally:
@@ -210,11 +234,67 @@ def _entries(file: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
             entry: dict[str, Any] = json.loads(line)
-            float(entry.get("usd") or 0)
-        except (ValueError, TypeError, AttributeError):
+            _usd(entry)
+        except (ValueError, TypeError, AttributeError, RecursionError):
             raise ProjectError(f"{file}:{number}: not a line of the ledger; restore the file") from None
         entries.append(entry)
     return entries
+
+
+def _checked(document: dict[str, Any]) -> Intent:
+    """The intent, with texts that print as one line.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
+    values: dict[str, Any] = {
+        name: one_line(one) if isinstance(one, str) else one for name, one in document.items()
+    }
+    texts = ("action", "subject", "settle", "account", "region", "host", "time")
+    if not all(isinstance(values[name], str) for name in texts) or not isinstance(values["details"], dict):
+        raise TypeError
+    if not isinstance(values["usd"], int | float) or datetime.fromisoformat(values["time"]).tzinfo is None:
+        raise TypeError
+    _usd(document)
+    return Intent(**values)
+
+
+def _usd(entry: dict[str, Any]) -> float:
+    """
+    Raises:
+        ValueError: its price is none, and would raise the limit of what may be spent.
+    """
+    usd: Any = entry.get("usd") or 0
+    if not isinstance(usd, int | float) or not math.isfinite(usd) or usd < 0:
+        raise ValueError(usd)
+    return float(usd)
+
+
+def _append(file: Path, line: str) -> None:
+    """Add a line on disk; where it does not fit, none of it is left.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    number = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    try:
+        size = os.fstat(number).st_size
+        os.lseek(number, max(size - 1, 0), os.SEEK_SET)
+        start = "" if os.read(number, 1) in (b"", b"\n") else "\n"  # whoever edited it left the line end out
+        try:
+            _write_all(number, f"{start}{line}\n".encode())
+            os.fsync(number)
+        except OSError:
+            os.ftruncate(number, size)
+            raise
+    finally:
+        os.close(number)
+
+
+def _write_all(number: int, data: bytes) -> None:
+    """`os.write` writes as much as fits, without an error."""
+    while data:
+        data = data[os.write(number, data) :]
 
 
 def _whoami() -> dict[str, Any]:
