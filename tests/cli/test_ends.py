@@ -77,6 +77,8 @@ def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ["job", "submit", PROD, "FILE"],
         ["job", "submit", PROD, __file__, "--program", "FILE"],
         ["diff", "--templates", "FILE", "FILE"],
+        ["release", "lock", "FILE"],
+        ["image", "record", "FILE", "--id", "ami-0123456789abcdef0", "--family", "dlami", "--release", "1"],
     ],
     ids=lambda words: " ".join(words[:2]),
 )
@@ -92,3 +94,4 @@ def test_files_that_are_no_files(words: list[str], kind: str, tmp_path: Path) ->
     ended = CliRunner().invoke(app, [str(file) if word == "FILE" else word for word in words])
     assert ended.exit_code == 2, ended.output
     assert ("not a file" if kind != "sparse" else "than") in " ".join(ended.output.split())
+    assert file.name in ended.output and "None" not in ended.output

@@ -61,7 +61,11 @@ def read(paths: Iterable[Path]) -> Logs:
     logs = Logs()
     loose: list[Run] = []
     for path in paths:
-        binary = opened(path, MOST_LOG_BYTES)
+        try:
+            binary = opened(path, MOST_LOG_BYTES)
+        except OSError as error:
+            error.filename = str(path)
+            raise
         with io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n") as file:
             loose += _read_one(path.name, read_lines(file), logs)
     for run in loose:

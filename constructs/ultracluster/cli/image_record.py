@@ -10,6 +10,7 @@ import typer
 
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
+from ultracluster.config.file_text import bytes_of
 
 HOW = """\
 Let a node that runs the image print what it brings, then make the record of it:
@@ -51,7 +52,7 @@ def record(
         if not value:
             refuse(f"{option} is missing: a record says which image it is of")
     try:
-        text = sys.stdin.read() if str(answer) == "-" else answer.read_text("utf-8", errors="replace")
+        text = sys.stdin.read() if str(answer) == "-" else bytes_of(answer).decode("utf-8", "replace")
     except OSError as error:
         refuse(f"cannot read {answer}: {error.strerror}")
     try:

@@ -12,6 +12,7 @@ from ultracluster.cli.environments import ProfileOption, environment_path, load_
 from ultracluster.cli.release_files import CacheOption, ForOption, download_bars
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
+from ultracluster.config.file_text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,7 +138,9 @@ def _account(config: Environment, profile: str | None) -> Account | None:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8") if file.exists() else ""
+        return text_of(file)
+    except FileNotFoundError:
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         refuse(f"{file}: {getattr(error, 'strerror', None) or error}")
 

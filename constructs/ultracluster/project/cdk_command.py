@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ultracluster.config.file_text import text_of
 from ultracluster.nodejs import npx
 from ultracluster.project.place import ProjectError
 
@@ -62,10 +63,10 @@ def _version_of(program: Path) -> Version | None:
     """By the package.json of the npm package that the program belongs to."""
     for folder in program.resolve().parents[:2]:
         try:
-            package: Any = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+            package: Any = json.loads(text_of(folder / "package.json"))
             if package["name"] == "aws-cdk":
                 return _version(package["version"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ultracluster.config import Environment, load
+from ultracluster.config.file_text import text_of
 
 SCHEMA = "environment.schema.json"
 """At the root of a team's repository; the first line of an environment file names it for editors."""
@@ -73,8 +74,8 @@ def cdk_json(root: Path) -> dict[str, Any]:
     """
     file = root / "cdk.json"
     try:
-        found: Any = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        found: Any = json.loads(text_of(file))
+    except (OSError, ValueError, RecursionError) as error:
         raise ProjectError(f"{file} cannot be read: {error}") from None
     if not isinstance(found, dict):
         raise ProjectError(f"{file} must hold a JSON object")

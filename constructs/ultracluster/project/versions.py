@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from ultracluster.config.file_text import text_of
 from ultracluster.project.place import cdk_json
 from ultracluster.version import __version__
 
@@ -64,7 +65,7 @@ def _made(made_by: str, running: str) -> list[Misfit]:
 
 def _pinned(file: Path, running: str) -> list[Misfit]:
     try:
-        found = _PIN.search(file.read_text(encoding="utf-8"))
+        found = _PIN.search(text_of(file))
     except (OSError, UnicodeDecodeError):
         return []
     if found is None or _numbers(found[1]) == _numbers(running):
