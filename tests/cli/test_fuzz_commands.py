@@ -55,13 +55,14 @@ RECORD = "--id eks-al2023-nvidia-1.34-x86_64-20261203 --family eks-al2023-nvidia
 WORDS = (
     "", " ", "-", "--", "---", "..", "../..", "/", "~", "a\0b", "\x1b[2J", "\u202e", "\n::error::x", "$(id)",
     "{{x}}", "%s%n", "x" * 5000, "\ud800", "-1", "1e999", "nan", "9" * 400, "dev\n", "*", "?", "[", "@file",
-    "`id`", "--help=x", "--json=1", "arn:aws:iam::1:role/x", "<script>", "[bold]x[/]", "i-0", "0x", "٣", "NUL", "=",
+    "`id`", "--help=x", "--json=1", "arn:aws:iam::1:role/x", "<script>", "[bold]x[/]", "i-0", "0x",
+    "٣", "NUL", "=",
 )  # fmt: skip
 COMMANDS = (
     "acceptance gates", "acceptance judge", "acceptance manifest", "acceptance script", "choose", "cost",
     "diff", "explain-placement", "image list", "image recipe", "image show", "import", "job endpoint",
-    "job jax", "job pytorch", "job serve", "move", "plan", "release check", "release list", "release show", "rules",
-    "schema", "validate", "nodes why", "render slurm-accounts", "render team-namespaces", "permissions",
+    "job jax", "job pytorch", "job serve", "move", "plan", "release check", "release list", "release show",
+    "rules", "schema", "validate", "nodes why", "render slurm-accounts", "render team-namespaces", "permissions",
     "init",
 )  # fmt: skip
 """Those that ask no account."""
