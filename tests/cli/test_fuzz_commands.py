@@ -62,8 +62,8 @@ COMMANDS = (
     "acceptance gates", "acceptance judge", "acceptance manifest", "acceptance script", "choose", "cost",
     "diff", "explain-placement", "image list", "image recipe", "image show", "import", "job endpoint",
     "job jax", "job pytorch", "job serve", "move", "plan", "release check", "release list", "release show",
-    "rules", "schema", "validate", "nodes why", "render slurm-accounts", "render team-namespaces", "permissions",
-    "init",
+    "rules", "schema", "validate", "nodes why", "render slurm-accounts", "render team-namespaces",
+    "permissions", "init",
 )  # fmt: skip
 """Those that ask no account."""
 
