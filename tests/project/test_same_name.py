@@ -10,8 +10,8 @@ from project import ROOT
 from typer.testing import CliRunner
 
 from ultracluster.cli.main import app
-from ultracluster.config import load
-from ultracluster.project.same_name import share_stacks
+from ultracluster.config import Environment, load
+from ultracluster.project.same_name import shared_name
 
 
 def project(folder: Path) -> tuple[Path, Path]:
@@ -53,7 +53,48 @@ def test_which_stacks_are_the_same(change: dict[str, str | None], same: bool) ->
     """An account that a file does not name may be the other's."""
     prod = load(ROOT / "environments/prod.yaml").environment
     assert prod.account
-    assert share_stacks(prod, prod.model_copy(update=change)) is same
+    assert bool(shared_name(prod, prod.model_copy(update=change))) is same
+
+
+def environment(file: str, name: str, prefix: str | None = None, cluster: str | None = None) -> Environment:
+    shipped = load(ROOT / f"environments/{file}.yaml").environment
+    governance = shipped.governance.model_copy(update={"stack_prefix": prefix})
+    orchestrator = shipped.orchestrator.model_copy(update={"cluster_name": cluster})
+    more = {"governance": governance, "orchestrator": orchestrator, "region": "us-east-2", "account": None}
+    return shipped.model_copy(update={"name": name, **more})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        (environment("prod", "dev", "team-"), environment("dev", "team-dev"), True),
+        (environment("prod", "dev", "team-"), environment("dev", "other-dev"), False),
+        (environment("prod", "a", None, "big"), environment("dev", "b", None, "big"), True),
+        (environment("prod", "a", None, "big"), environment("eks-p5en", "b", None, "big"), False),
+        # ParallelCluster's own stack is called like its cluster
+        (environment("parallelcluster-p5", "p5-network"), environment("dev", "p5"), True),
+        (environment("parallelcluster-p5", "p5-nets"), environment("dev", "p5"), False),
+        (environment("prod", "p5-network"), environment("dev", "p5"), False),
+    ],
+)
+def test_other_names_that_meet(one: Environment, other: Environment, shared: bool) -> None:
+    assert bool(shared_name(one, other)) is bool(shared_name(other, one)) is shared
+
+
+@pytest.mark.parametrize("place", ["environments/dev.yml", "dev.yaml", "elsewhere/dev.yaml"])
+def test_a_twin_of_another_suffix_or_folder_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    _, two = project(tmp_path)
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    two.rename(tmp_path / place)
+    monkeypatch.chdir(tmp_path)
+    for name in ("dev", place) if place.startswith("environments") else (place,):
+        ended = CliRunner().invoke(app, ["deploy", name, "--yes"])
+        assert ended.exit_code == 2 and "both are the same stacks" in ended.output, name
+    if place.startswith("environments"):
+        ended = CliRunner().invoke(app, ["validate", "environments"])
+        assert ended.exit_code == 2 and "CPY000" in ended.output
 
 
 def test_deploy_refuses_the_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,12 +54,13 @@ def deploy(
     Before the stacks it shows what changes in permissions and asks; without a terminal, pass --yes. The CDK's
     command is the project's (node_modules), that of the PATH, or fetched by npx in its pinned version.
     """
-    from ultracluster.project.same_name import twin_of
+    from ultracluster.project.same_name import shared_name, twin_of
 
     here = opened(environment, deploys=True)
     if twin := twin_of(here):
         refuse(
-            f"Nothing changed: {twin.file} is `{twin.name}`, too, and both are the same stacks: the deploy "
+            f"Nothing changed: {twin.file} is `{shared_name(twin, here.environment)}`, too, and both are the "
+            "same stacks: the deploy "
             "of one deletes the cluster of the other. Give one of them another name."
         )
     with _alone(here, "deploy", profile) as account:

@@ -108,8 +108,10 @@ def validate(
 
 def _files(asked: Iterable[Path]) -> Iterator[Path]:
     """What is asked for, with the environment files of a folder in its place."""
+    from ultracluster.project.same_name import environment_files
+
     for path in asked:
-        below = sorted(path.glob("*.yaml")) if path.is_dir() and not environment_path(path).is_file() else []
+        below = environment_files(path) if path.is_dir() and not environment_path(path).is_file() else []
         yield from below or [path]
 
 
