@@ -50,8 +50,8 @@ def same_name(files: Iterable[Loaded]) -> Iterator[tuple[Loaded, Finding]]:
                     code=CODE,
                     severity="error",
                     path=("name",),
-                    message=f"{twin.environment.file.name} is `{name}`, too: both are the same stacks, and to "
-                    "deploy the second deletes the cluster of the first.",
+                    message=f"{twin.environment.file.name} is `{name}`, too: both are the same stacks, and "
+                    "to deploy the second deletes the cluster of the first.",
                     remedy=ask("decision", f"another name, as `{environment.file.stem}`"),
                     location=loaded.source.locate(("name",)),
                 ),
