@@ -132,6 +132,13 @@ def test_files_that_are_whole_are_taken(family: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", FILES)
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'{"schema":' * 20_000, b"{a: " * 5000, b"9" * 5000])
+def test_files_without_an_end_are_refused(family: str, text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "deep").write_bytes(text)
+    answered([str(tmp_path / "deep") if word.isupper() else word for word in FILES[family][1]])
+
+
+@pytest.mark.parametrize("family", FILES)
 @same(6)
 @given(data=st.data())
 def test_files(family: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -7,7 +7,6 @@ API tells their places: its file on the controller does.
 from __future__ import annotations
 
 import base64
-import json
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.account.jobs import shell_of
 from ultracluster.account.nodes.node import Node, chunks
-from ultracluster.config.file_text import MOST_BYTES, gunzipped
+from ultracluster.config.file_text import MOST_BYTES, gunzipped, json_of
 from ultracluster.slurm.topology import Labelled, Place, labelled_nodes, place_of_instance
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def seats_of_file(text: str) -> list[Seat]:
         ValueError: it is neither.
     """
     try:
-        document: Any = json.loads(text)
+        document: Any = json_of(text)
     except ValueError:
         document = None
     if isinstance(document, dict) and "Instances" in document:
@@ -186,7 +185,7 @@ def _hyperpod_file(fleet: Fleet) -> object:
     script = f"echo {_MARK}; gzip -c {RESOURCE_CONFIG} | base64 -w 100"
     text = _on_entrance(fleet, script, controller=True).partition(_MARK)[2]
     try:
-        return json.loads(gunzipped(base64.b64decode(text), MOST_BYTES))
+        return json_of(gunzipped(base64.b64decode(text), MOST_BYTES))
     except (ValueError, OSError):
         raise AccountError(
             f"{RESOURCE_CONFIG} on the controller is not what HyperPod writes: copy it here, and pass it "

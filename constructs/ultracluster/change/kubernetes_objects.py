@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, cast
 
 from ultracluster.change.changes import MISSING, Ruling, Verdict
 from ultracluster.change.template import as_mapping, as_text
+from ultracluster.config.file_text import json_of
 
 MANIFEST: Final = "Custom::AWSCDK-EKS-KubernetesResource"
 _SOURCE: Final = (
@@ -61,7 +61,7 @@ def _names(objects: list[tuple[str, str, str]], *kinds: str) -> str:
 def _objects(value: Any) -> list[tuple[str, str, str]] | None:
     """Kind, namespace and name of each; None where that cannot be told."""
     try:
-        found = json.loads(_text(value))
+        found = json_of(_text(value))
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, list):

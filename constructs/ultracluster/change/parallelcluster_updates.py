@@ -6,7 +6,6 @@ them; where that is needed, the reason holds the command.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
@@ -19,6 +18,7 @@ from ultracluster.change.parallelcluster_keys import (
     source,
 )
 from ultracluster.change.template import Json, as_mapping, as_text
+from ultracluster.config.file_text import json_of
 
 CLUSTER: Final = "Custom::PclusterCluster"
 _SLURM: Final = "Slurm is configured again; nodes go on"
@@ -278,7 +278,7 @@ def _only(changed: Changed, allowed: list[str]) -> bool:
 
 def _json(value: Any) -> Any:
     try:
-        return json.loads(value) if isinstance(value, str) else {}
+        return json_of(value) if isinstance(value, str) else {}
     except ValueError:
         return {}
 

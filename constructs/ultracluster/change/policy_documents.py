@@ -16,6 +16,7 @@ from itertools import product
 from typing import Any, Final, cast
 
 from ultracluster.change.template import as_mapping, as_text
+from ultracluster.config.file_text import json_of
 
 _SETS: Final = frozenset({"StringEquals", "StringLike", "ArnEquals", "ArnLike", "StringEqualsIgnoreCase"})
 """Operators of which more values admit more."""
@@ -117,7 +118,7 @@ def _weaker(wide: str, narrow: str) -> bool:
     if wide == narrow or wide == "{}":
         return True
     try:
-        asked, given = as_mapping(json.loads(wide)), as_mapping(json.loads(narrow))
+        asked, given = as_mapping(json_of(wide)), as_mapping(json_of(narrow))
     except ValueError:
         return False
     for operator, keys in asked.items():
@@ -134,7 +135,7 @@ def _weaker(wide: str, narrow: str) -> bool:
 def _statements(document: Any) -> Iterator[dict[str, Any]]:
     if isinstance(document, str):
         try:
-            document = json.loads(document)
+            document = json_of(document)
         except ValueError:
             return
     found = as_mapping(document).get("Statement")

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ultracluster.change.changes import Change
 from ultracluster.change.tables import kinds_with_data
 from ultracluster.change.template import Template, as_mapping, as_text, resources_of
+from ultracluster.config.file_text import json_of
 
 GUARDED_PARTS: Final = ("foundation", "observability", "buckets", "storage")
 """Parts of an environment whose stacks have such a policy."""
@@ -50,7 +51,7 @@ def opened_for(going: Collection[str], deployed: Template) -> str:
 def is_ours(policy: str) -> bool:
     """Whether a policy is one of those above, of this version or of another; nobody else's is touched."""
     try:
-        statements = as_mapping(json.loads(policy)).get("Statement")
+        statements = as_mapping(json_of(policy)).get("Statement")
     except ValueError:
         return False
     if not isinstance(statements, list) or not statements:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ultracluster.change.changes import ChangeError
 from ultracluster.change.template import PROTECTED, Template, as_mapping
-from ultracluster.config.file_text import text_of
+from ultracluster.config.file_text import json_of, text_of
 
 _MOST_BYTES = 32 << 20
 """CloudFormation takes 1 MB of a template; a manifest of an assembly is of the same order."""
@@ -43,7 +43,7 @@ def read_templates(place: Path) -> dict[str, Template]:
 def _protected(manifest: Path) -> dict[str, bool]:
     """By stack: whether the CDK protects it from deletion, as the manifest of a cloud assembly says."""
     try:
-        artifacts = as_mapping(as_mapping(json.loads(text_of(manifest, _MOST_BYTES))).get("artifacts"))
+        artifacts = as_mapping(as_mapping(json_of(text_of(manifest, _MOST_BYTES))).get("artifacts"))
     except (OSError, ValueError):
         return {}
     stacks = {
@@ -61,9 +61,12 @@ def parse_template(text: str) -> Template:
         ValueError: it is neither.
     """
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        value = _yaml(text)
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            value = _yaml(text)
+    except RecursionError:
+        raise ValueError("its values lie in one another too deep") from None
     if not isinstance(value, dict) or not isinstance(cast("dict[str, Any]", value).get("Resources"), dict):
         raise ValueError("it has no Resources")
     return cast("Template", value)

@@ -19,6 +19,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.terminal import remark
+from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.environment_policy import Deployed
@@ -77,7 +78,8 @@ def permissions(
     groups = [word for word in dict.fromkeys(words or []) if word in names]
     others = [word for word in words or [] if word not in names]
     if len(others) > 1 or (others and not groups and not environment_path(Path(others[0])).is_file()):
-        refuse(f"there is no group and no environment `{others[-1]}`; groups are {', '.join(sorted(names))}")
+        name = one_line(others[-1])
+        refuse(f"there is no group and no environment `{name}`; groups are {', '.join(sorted(names))}")
     environment = load_environment(Path(others[0])) if others else None
     if environment is None and (PEOPLE in groups or deployed):
         refuse(f"{'--deployed' if deployed else PEOPLE} is for one environment: name it first")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import zlib
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 MOST_BYTES = 4 << 20
 """Of a file that people or this package write; the greatest lock file has 42 kB."""
@@ -97,3 +98,15 @@ def real(path: Path) -> Path:
         return path.resolve()
     except (OSError, ValueError, RuntimeError):  # too long, a NUL, links that lead to themselves
         return path.absolute()
+
+
+def json_of(text: str | bytes) -> Any:
+    """JSON of a stranger.
+
+    Raises:
+        ValueError: it is none, a number has too many digits, or its values lie in one another too deep.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("its values lie in one another too deep") from None

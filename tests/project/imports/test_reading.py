@@ -24,6 +24,7 @@ STATES: dict[str, tuple[str, bytes, str]] = {
     "JSON with a comment": ("a.json", b'{\n  // mine\n  "a": 1}', "a.json:2:3: not JSON"),
     "a list of JSON": ("a.json", b"[1]", "must hold keys and values"),
     "deep JSON": ("a.json", b'{"a":' * 60 + b"1" + b"}" * 60, "too deep"),
+    "a number without end": ("a.json", b'{"a": ' + b"9" * 5000 + b"}", "a number has too many digits"),
     "very deep JSON": ("a.json", b"[" * 100_000, "too deep"),
     "deep YAML": ("a.yaml", b"a: " + b"[" * 50 + b"]" * 50, "more than a configuration"),
     "aliases without end": (

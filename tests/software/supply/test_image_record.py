@@ -135,6 +135,12 @@ def test_what_is_said_of_the_image_is_checked(given: dict[str, str], why: str) -
         made(said(), **given)
 
 
+@pytest.mark.parametrize("text", ['{"schema":' + "9" * 5000 + "}", '{"schema":' + "[" * 100_000])
+def test_a_record_that_python_cannot_hold_is_broken(text: str) -> None:
+    with pytest.raises(RecordError, match="cut off or broken"):
+        read_answer(text)
+
+
 def invoke(*arguments: str, given: str | None = None) -> Any:
     root = typer.Typer()
     root.add_typer(app, name="image")

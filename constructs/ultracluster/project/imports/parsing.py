@@ -39,6 +39,8 @@ def json_of(name: str, text: str) -> Any:
         raise refused(
             where, f"not JSON: {error.msg.lower()}", "correct it there; comments are no JSON"
         ) from None
+    except ValueError:
+        raise refused(name, "a number has too many digits", "correct it there") from None
     except RecursionError:
         raise refused(name, "values lie in one another too deep", "name another file") from None
     if _levels(data) > MOST_LEVELS:

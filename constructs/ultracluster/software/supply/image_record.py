@@ -64,12 +64,12 @@ def read_answer(text: str) -> Answer:
     try:
         document, _ = json.JSONDecoder().raw_decode(text[start:])
         answer = Answer.model_validate(document)
-    except json.JSONDecodeError as error:
-        raise RecordError(f"the record is cut off or broken: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise RecordError(f"the record is not what the script prints: {where}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the record is cut off or broken: {error}") from error
     _check_fields(answer)
     if not any(answer.facts.get(name) for name in ("kernel", "python")):
         raise RecordError("the record tells neither kernel nor python: it is not of a node")
