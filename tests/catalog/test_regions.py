@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from tools import catalog_from_authorities as authorities
-from ultracluster.catalog import nearest_regions, region, regions, zone_region
+from ultracluster.catalog import connected_zone, is_local_zone, nearest_regions, region, regions, zone_region
+from ultracluster.catalog.regions import _parent_zones
 
 
 def test_a_region_by_its_name() -> None:
@@ -124,3 +125,11 @@ def test_nothing_can_be_changed() -> None:
         regions()["us-east-1"].fsx = False  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(TypeError):
         regions()["us-east-1"] = regions()["us-east-2"]  # pyright: ignore[reportIndexIssue]
+
+
+def test_a_local_zone_is_connected_to_a_zone_of_its_region() -> None:
+    assert connected_zone("use1-atl2-az1") == "use1-az5"
+    assert connected_zone("use1-az5") is connected_zone("use1-wl1-bos-wlz1") is None
+    for local, parent in _parent_zones().items():
+        assert is_local_zone(local) and not is_local_zone(parent)
+        assert zone_region(local) == zone_region(parent) is not None

@@ -127,6 +127,38 @@ def test_prod_to_another_zone() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "to", "parent"),
+    [
+        ("dev", "usw2-lax1-az1", "usw2-az2"),
+        ("prod", "use1-dfw2-az1", "use1-az4"),
+        ("trainium", "usw2-phx2-az1", "usw2-az2"),
+        ("pcs-p6-b200", "use1-dfw2-az1", "use1-az4"),
+        ("parallelcluster-p5", "use1-atl2-az1", "use1-az5"),
+        ("parallelcluster-gb200", "usw2-lax1-az1", "usw2-az2"),
+    ],
+)
+def test_what_a_local_zone_may_not_have_moves_to_the_zone_it_is_connected_to(
+    name: str, to: str, parent: str
+) -> None:
+    move = moved(name, to)
+    second = move.both.second.environment
+    assert not move.wrong
+    assert list(second.network.further_zones) == [parent]
+    places = {one: group.zone_id for one, group in second.node_groups.items() if group.role != "compute"}
+    assert places and set(places.values()) == {parent}
+    assert {group.zone_id for group in second.groups("compute").values()} == {None}
+    assert f"{parent}:" in move.text
+
+
+def test_out_of_a_local_zone_nothing_of_it_is_left() -> None:
+    move = moved("parallelcluster-gb200", "use1-az2")  # use1-az4 had the head and login nodes
+    second = move.both.second.environment
+    assert not second.network.further_zones
+    assert {group.zone_id for group in second.node_groups.values()} == {None}
+    assert "GRP040" not in {one.code for one in move.findings}
+
+
 def test_prod_to_another_region() -> None:
     move = moved("prod", "us-west-2")
     second = move.both.second.environment

@@ -189,16 +189,16 @@ CASES = [
         ZONE,
         "the NAT gateway would be in usw2-lax1-az1, and some of these zones have none. The Elastic IP "
         "would be of the border group us-west-2-lax-1",
-        "network.further_zones.usw2-az1: {cidr: 10.0.128.0/18}",
-        {PARENT: {"usw2-az1": {"cidr": "10.0.128.0/18"}}},
+        "network.further_zones.usw2-az2: {cidr: 10.0.128.0/18}",
+        {PARENT: {"usw2-az2": {"cidr": "10.0.128.0/18"}}},
     ),
     Case(
         "ENV032",
         {ZONE: "usw2-lax1-az1", "network.egress": "closed"},
         ZONE,
         "the interface endpoints (",
-        "network.further_zones.usw2-az1: {cidr: 10.0.128.0/18}",
-        {PARENT: {"usw2-az1": {"cidr": "10.0.128.0/18"}}},
+        "network.further_zones.usw2-az2: {cidr: 10.0.128.0/18}",
+        {PARENT: {"usw2-az2": {"cidr": "10.0.128.0/18"}}},
     ),
     Case(
         "ENV033",

@@ -128,6 +128,22 @@ CASES = [
         base="pcs-p6-b200",
     ),
     Case(
+        "GRP076",
+        {
+            "region": "us-east-1",
+            "network.zone_id": "use1-atl2-az1",
+            f"{TRAIN}.capacity": {
+                "kind": "reservation",
+                "resource_group_arn": "arn:aws:resource-groups:us-east-1:111122223333:group/train",
+            },
+        },
+        f"{TRAIN}.capacity.resource_group_arn",
+        "no groups of Capacity Reservations",
+        "id: cr-0123456789abcdef0",
+        {f"{TRAIN}.capacity": {"kind": "reservation", "id": "cr-0123456789abcdef0"}},
+        base="pcs-p6-b200",
+    ),
+    Case(
         "GRP001",
         {f"{LOGIN}.root_volume_iops": 3000},
         f"{LOGIN}.root_volume_iops",

@@ -14,7 +14,7 @@ from ultracluster.config import Environment, Finding, load
 from ultracluster.config.base import Model
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
-from ultracluster.config.network import ExistingVpc, Network
+from ultracluster.config.network import ExistingVpc, FurtherZone, Network
 from ultracluster.config.storage import (
     Backups,
     DataRepository,
@@ -124,6 +124,10 @@ def test_a_database_by_itself() -> None:
     assert places(check(database)) == {"DATA027": "instance_class"}
     same = RdsMySql(kind="rds-mysql", second_zone_id="usw2-az1")
     assert places(check(same, Network(zone_id="usw2-az1"))) == {"DATA022": "second_zone_id"}
+    # of a Local Zone, the first subnet is in the zone of the Region
+    behind = {"usw2-az1": FurtherZone(cidr="10.0.128.0/20")}
+    local = Network(zone_id="usw2-lax1-az1", further_zones=behind)
+    assert places(check(same, local)) == {"DATA022": "second_zone_id"}
 
 
 def zfs(**more: Any) -> NewOpenZfs:

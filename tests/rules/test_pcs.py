@@ -600,6 +600,14 @@ CASES = [
         {"network.subnet": {"id": "subnet-0123456789abcdef0", "cidr": "10.96.0.0/17"}},
     ),
     Case(
+        "PCS097",
+        {"region": "us-east-1", "network.zone_id": "use1-atl2-az1"},
+        "network.zone_id",
+        "PCS accepts no subnet of a Local or Wavelength Zone",
+        "network.further_zones.use1-az5: {cidr: 10.96.128.0/18}",
+        {"network.further_zones": {"use1-az5": {"cidr": "10.96.128.0/18"}}},
+    ),
+    Case(
         "PCS044",
         {"orchestrator.slurm_version": "26.05", "orchestrator.gpu_types": True},
         "orchestrator.gpu_types",

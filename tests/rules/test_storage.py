@@ -447,6 +447,14 @@ FILE_SYSTEM = [
         "deployment: single-az-ha-2, or deployment: single-az-1 and throughput_mbps: 256, or",
         homes(deployment="single-az-ha-2"),
     ),
+    Case(
+        "FSX043",
+        {**homes(), "network.zone_id": "usw2-lax1-az1"},
+        Z,
+        "no page of AWS says whether usw2-lax1-az1 has FSx for OpenZFS",
+        "remove openzfs",
+        {"network.zone_id": "usw2-az2"},
+    ),
 ]
 
 CLIENTS = [

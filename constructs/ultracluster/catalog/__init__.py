@@ -15,6 +15,7 @@ from ultracluster.catalog.prices import Figure, figure, offered_zone_ids
 from ultracluster.catalog.regions import (
     Region,
     border_group,
+    connected_zone,
     is_local_zone,
     nearest_regions,
     region,
@@ -30,6 +31,7 @@ __all__ = [
     "Region",
     "UltraServer",
     "border_group",
+    "connected_zone",
     "figure",
     "instance_type",
     "instance_types",

@@ -92,6 +92,20 @@ def border_group(zone_id: str) -> str | None:
     return f"{found.name}-{local['city']}-{local['number']}" if found and local else None
 
 
+def connected_zone(local_zone_id: str) -> str | None:
+    """The zone of the Region that a Local Zone is connected to: use1-az4 of use1-dfw2-az1.
+
+    None where it is not known. Source: AWS Local Zones User Guide, Available Local Zones.
+    """
+    return _parent_zones().get(local_zone_id)
+
+
+@cache
+def _parent_zones() -> Mapping[str, str]:
+    file = Path(__file__).parent / "local_zones.json"
+    return MappingProxyType(json.loads(file.read_text(encoding="utf-8"))["parent_zones"])
+
+
 def zone_region(zone_id: str) -> Region | None:
     """The Region of a zone, or None if no known Region has such zones.
 

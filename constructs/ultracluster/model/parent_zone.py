@@ -23,3 +23,12 @@ def parent_zone(network: Network) -> str | None:
 def crosses_zones(network: Network) -> bool:
     """Return whether what nodes send out passes another zone first: EC2 bills traffic between zones."""
     return parent_zone(network) not in (None, network.zone_id)
+
+
+def exports_homes_to_vpc(network: Network) -> bool:
+    """Return whether home directories are exported to the whole VPC, not only to the node subnet.
+
+    Head and login nodes of a Local Zone are in another subnet than the file system. Elsewhere the export is
+    never widened: a change of it may replace the file system.
+    """
+    return is_local_zone(network.zone_id) and bool(network.further_zones)

@@ -15,6 +15,7 @@ from ultracluster.config.network import FlowLogs, FurtherZone, Network, Perimete
 from ultracluster.guard import report, settings_of
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint
+from ultracluster.model.parent_zone import parent_zone
 from ultracluster.network.cluster_egress import ClusterEgress
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.network.subnets import associated_routes, zone_subnet
@@ -156,7 +157,8 @@ class ClusterNetwork(Construct):
             for name, cidr, zone in zip(
                 ("DatabaseSubnetA", "DatabaseSubnetB"),
                 subnets.database,
-                (network.zone_id, second_zone_id),
+                # RDS takes one subnet of a Local Zone, or two of zones of the Region
+                (parent_zone(network) or network.zone_id, second_zone_id),
                 strict=True,
             ):
                 made = self._subnet(name, vpc_id, cidr, zone)

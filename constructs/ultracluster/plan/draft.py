@@ -22,7 +22,7 @@ from ultracluster.plan.draft_place import (
     zone_for,
 )
 from ultracluster.plan.draft_storage import Site, storage
-from ultracluster.rules.zones import in_local_zone, usual_zones
+from ultracluster.rules.zones import in_local_zone, zone_behind
 from ultracluster.software import newest_release
 
 ORCHESTRATORS: tuple[OrchestratorKind, ...] = get_args(OrchestratorKind)
@@ -165,7 +165,7 @@ def _parent_zone(wishes: Wishes) -> str | None:
     home = regions().get(wishes.region)
     if home is None or not in_local_zone(home, wishes.zone_id):
         return None
-    return next(iter(usual_zones(home)), None)
+    return zone_behind(home, wishes.zone_id)
 
 
 def _orchestrator(wishes: Wishes, instance_type: InstanceType | None) -> Iterator[str]:
@@ -202,12 +202,14 @@ def _groups(wishes: Wishes, instance_type: InstanceType | None, sizes: Guideline
     arm = instance_type is not None and instance_type.architecture == "arm64"
     hyperpod = wishes.traits.hyperpod
 
+    zone = _parent_zone(wishes) or wishes.zone_id
+
     def general(size: str) -> str:
-        return general_type(size, wishes.region, wishes.zone_id, hyperpod=hyperpod, arm=arm)
+        return general_type(size, wishes.region, zone, hyperpod=hyperpod, arm=arm)
 
     if wishes.traits.kubernetes:
         # EC2's own node group, on HyperPod, too; its add-ons are there for both architectures
-        kind = general_type("2xlarge", wishes.region, wishes.zone_id, hyperpod=False, system=True)
+        kind = general_type("2xlarge", wishes.region, zone, hyperpod=False, system=True)
         yield from _group("system", "system", kind, sizes.system_nodes, wishes, "the add-ons of Kubernetes")
     else:
         if "controller" in wishes.traits.roles:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ultracluster.catalog import (
     InstanceType,
+    connected_zone,
     instance_type,
     is_local_zone,
     offered_zone_ids,
@@ -119,10 +120,13 @@ def zone_for(region_name: str, type_name: str, orchestrator: OrchestratorKind) -
 
 
 def second_zone(region_name: str, zone_id: str) -> Choice | None:
-    """Another zone of the Region that EKS takes, never a Local Zone; None where the form is unknown."""
+    """Another zone of the Region that EKS takes, never a Local Zone; None where the form is unknown.
+
+    Of a Local Zone, another than it is connected to: that one has the first subnet.
+    """
     found = region(region_name)
     zones = found.zone_ids if found else ()
-    taken = (zone_id, *refused_zones())
+    taken = (zone_id, connected_zone(zone_id), *refused_zones())
     other = next((zone for zone in zones if zone not in taken and not is_local_zone(zone)), None)
     if other:
         return Choice(value=other, reason="another zone of the Region")

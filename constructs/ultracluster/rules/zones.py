@@ -6,10 +6,10 @@ import re
 from collections.abc import Container
 from ipaddress import IPv4Network
 
-from ultracluster.catalog import Region, zone_region
+from ultracluster.catalog import Region, connected_zone, zone_region
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
-from ultracluster.config.remedy import Remedy, ask, write
+from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import LARGEST_PREFIX, SMALLEST_PREFIX, subnets, usable_addresses
 from ultracluster.rules.engine import Breach
@@ -70,6 +70,15 @@ def usual_zones(home: Region, avoid: Container[str] = ()) -> list[str]:
     return [zone for zone in home.zone_ids if zone not in avoid and not in_local_zone(home, zone)]
 
 
+def zone_behind(home: Region, local_zone_id: str, avoid: Container[str] = ()) -> str | None:
+    """The zone of the Region for what a Local Zone may not have: the one that it is connected to, if known.
+
+    None where no zone of the Region is known that is not among those to avoid.
+    """
+    near = connected_zone(local_zone_id)
+    return near if near and near not in avoid else next(iter(usual_zones(home, avoid)), None)
+
+
 def advised_zone(home: Region, avoid: Container[str] = ()) -> Remedy:
     """Another zone of the Region in the place of the finding."""
     zones = usual_zones(home, avoid)
@@ -100,3 +109,19 @@ def free_range(cluster: Cluster, addresses: int, *, without: str = "") -> IPv4Ne
             if not any(part.overlaps(one) for one in (cut.nodes, *cut.small, *further)):
                 return part
     return None
+
+
+def with_zone_of_region(cluster: Cluster, home: Region) -> Remedy:
+    """A zone of the Region beside a Local Zone."""
+    new = new_zone_of_region(cluster, home)
+    return anywhere(new) if new else ask("fact", "network.further_zones with a zone of the Region")
+
+
+def new_zone_of_region(cluster: Cluster, home: Region) -> dict[YamlPath, object]:
+    """The change that adds a zone of the Region; empty where none is known, or the VPC has no free range."""
+    network = cluster.environment.network
+    zone = zone_behind(home, network.zone_id, {network.zone_id, *network.further_zones})
+    free = free_range(cluster, 16)
+    if zone is None or free is None:
+        return {}
+    return {("network", "further_zones", zone): {"cidr": str(free)}}

@@ -22,6 +22,7 @@ from ultracluster.config.lustre import LustreSettings, NewLustre, lustre_of
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.model import Cluster
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
+from ultracluster.model.parent_zone import exports_homes_to_vpc
 from ultracluster.observability.log_groups import add_lustre_errors
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem
@@ -121,12 +122,13 @@ class _Storage:
         config = self._settings.openzfs
         if config is None or isinstance(config, ExistingOpenZfs):
             return None, existing_open_zfs(config)
+        network = self._cluster.environment.network
         file_system = OpenZfsFileSystem(
             self._scope,
             "OpenZfs",
             vpc=self._vpc,
             subnet=self._subnet,
-            clients_cidr=self._network.nodes_cidr,
+            clients_cidr=None if exports_homes_to_vpc(network) else self._network.nodes_cidr,
             config=config,
             key=self._key,
             removal_policy=removal(self._cluster.environment),

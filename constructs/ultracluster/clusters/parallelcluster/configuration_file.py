@@ -19,6 +19,7 @@ from ultracluster.config.governance import Governance
 from ultracluster.config.parallelcluster import DirectoryService, ParallelCluster
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
+from ultracluster.model.parent_zone import parent_zone
 
 Mapped = dict[str, Any]
 
@@ -95,7 +96,7 @@ def _head(cluster: Cluster, settings: ParallelCluster, head: Group, values: Depl
     node: Mapped = {
         "InstanceType": group.instance_type,
         "Networking": {
-            "SubnetId": values.subnet_of(head, cluster.environment.network.zone_id),
+            "SubnetId": values.subnet_in(head.zone_id, cluster.environment.network.zone_id),
             "SecurityGroups": values.security_group_ids,
         },
         "Ssh": {"AllowedIps": NO_SSH},
@@ -130,7 +131,7 @@ def _login_pools(cluster: Cluster, settings: ParallelCluster, values: DeployedVa
             "InstanceType": group.instance_type,
             "Count": group.count,
             "Networking": {
-                "SubnetIds": [values.subnet_of(login, cluster.environment.network.zone_id)],
+                "SubnetIds": [values.subnet_in(login.zone_id, cluster.environment.network.zone_id)],
                 "SecurityGroups": values.security_group_ids,
             },
             "Ssh": {"AllowedIps": NO_SSH},
@@ -215,10 +216,12 @@ def _monitoring(settings: ParallelCluster) -> Mapped:
 
 def _deployment(cluster: Cluster, settings: ParallelCluster, values: DeployedValues) -> Mapped:
     deployment: Mapped = {"DefaultUserHome": settings.default_user_home.capitalize()}
-    if cluster.environment.network.egress == "closed":
-        # ParallelCluster's own functions then stay in the VPC, as everything else does
+    network = cluster.environment.network
+    if network.egress == "closed":
+        # ParallelCluster's own functions then stay in the VPC, as everything else does, in a zone with Lambda
+        zone = parent_zone(network) or network.zone_id
         deployment["LambdaFunctionsVpcConfig"] = {
-            "SubnetIds": [values.subnet_id],
+            "SubnetIds": [values.subnet_in(zone, network.zone_id)],
             "SecurityGroupIds": values.security_group_ids,
         }
     return deployment

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from ultracluster.config import Environment
 from ultracluster.config.environment import StackPart
 from ultracluster.config.parallelcluster import ParallelCluster
-from ultracluster.model import Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +74,17 @@ class DeployedValues:
         groups = dict(entry.split("=", 1) for entry in self.ssh_groups.split(",") if entry)
         return [*self.security_group_ids, groups[pool]]
 
-    def subnet_of(self, group: Group, home: str) -> str:
-        """The subnet of a group's zone; `home` is the zone of the network.
+    def subnet_in(self, zone_id: str, home: str) -> str:
+        """The subnet of a zone; `home` is the zone of the network.
 
         Raises:
             KeyError: subnets of further zones are known, and that of this one is not.
         """
-        if group.zone_id == home:
+        if zone_id == home:
             return self.subnet_id
         if self.further_subnet_ids.startswith("<"):  # a placeholder for all of them
-            return f"{self.further_subnet_ids[:-1]}.{group.zone_id}>"
-        return dict(one.split("=", 1) for one in self.further_subnet_ids.split(",") if one)[group.zone_id]
+            return f"{self.further_subnet_ids[:-1]}.{zone_id}>"
+        return dict(one.split("=", 1) for one in self.further_subnet_ids.split(",") if one)[zone_id]
 
     @property
     def scripts_uri(self) -> str:

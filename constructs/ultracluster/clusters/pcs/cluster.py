@@ -45,6 +45,7 @@ from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster
 from ultracluster.model.leases import asked_of
 from ultracluster.model.mounts import as_arguments, told
+from ultracluster.model.parent_zone import parent_zone
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.every_role import every
@@ -264,7 +265,7 @@ class PcsCluster(ClusterConstruct):
             size=(self._config.size or pcs_size_for(nodes).name).upper(),
             scheduler=_CLUSTER.SchedulerProperty(type="SLURM", version=self._config.slurm_version),
             networking=_CLUSTER.NetworkingProperty(
-                subnet_ids=[self._subnet.subnet_id],
+                subnet_ids=[self._controller_subnet_id()],
                 security_group_ids=[group.security_group_id for group in self.security_groups],
                 # left out where it is the default, so that clusters that exist stay
                 network_type="IPV6" if self._config.network_type == "ipv6" else None,
@@ -298,6 +299,11 @@ class PcsCluster(ClusterConstruct):
             )
         self.placement_groups = groups.placement_groups
         self.queues = queues(self, slurm.partitions, node_groups, self.groups)
+
+    def _controller_subnet_id(self) -> str:
+        """Subnet of the controller's interface: PCS accepts none of a Local Zone."""
+        network = self.cluster.environment.network
+        return self._subnet_ids().get(parent_zone(network) or network.zone_id, self._subnet.subnet_id)
 
     def _subnet_ids(self) -> dict[str, str]:
         """Facts of the nodes' subnets, by zone id."""

@@ -25,7 +25,15 @@ from ultracluster.config.source import Source
 from ultracluster.model import Cluster, resolve
 from ultracluster.plan.cost import Estimate, estimate
 from ultracluster.plan.moving.parts import ORDER, Both, Part, hours_text, parts
-from ultracluster.plan.moving.second import Edit, capacity_of, edits, option_of, second_name, takers
+from ultracluster.plan.moving.second import (
+    Edit,
+    capacity_of,
+    edits,
+    local_zone_edits,
+    option_of,
+    second_name,
+    takers,
+)
 from ultracluster.plan.moving.steps import Step, Words, steps
 from ultracluster.plan.moving.target import (
     Bought,
@@ -140,8 +148,11 @@ def plan_move(
     place = file or first.file.with_name(f"{name}.yaml")
     problems = tuple(_problems(loaded, target))
     found = edits(first, loaded.source.data, target, name)
-    text = _text(loaded, place, found, target)
     second, findings = _second(loaded, option_of(found), place)
+    if more := tuple(local_zone_edits(second.environment, findings)):
+        found = (*found, *more)
+        second, findings = _second(loaded, option_of(found), place)
+    text = _text(loaded, place, found, target)
     both = Both(first=resolve(first), second=second)
     what = parts(both)
     return Move(

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ultracluster.catalog import region
+from ultracluster.catalog import is_local_zone, region
 from ultracluster.config import Environment
 from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation, TrainingPlan
+from ultracluster.config.findings import Finding
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import DROP, Change, Option, YamlPath
+from ultracluster.model.parent_zone import ENTRANCES, parent_zone
 from ultracluster.plan.draft_place import second_zone
 from ultracluster.plan.moving.target import Bought, Target
 
+LOCAL_ZONE_RULES = ("ENV032", "ENV033")
 _LONGEST_NAME = 30
 _LONGEST_BUCKET = 63
 _ID = re.compile(r"(fs|fsvol|sg|vpc|subnet|ami|nat)-[0-9a-f]{8,17}")
@@ -114,8 +117,34 @@ def _second_zones(environment: Environment) -> Iterator[tuple[YamlPath, str | No
 
 
 def _leaves(zone: str, environment: Environment, target: Target) -> bool:
-    """Whether a further zone cannot be one of the second environment."""
-    return zone == target.zone_id or environment.region != target.region
+    """Return whether a further zone cannot be one of the second environment, or is for a Local Zone alone."""
+    if zone == target.zone_id or environment.region != target.region:
+        return True
+    network = environment.network
+    if is_local_zone(target.zone_id) or not is_local_zone(network.zone_id) or zone != parent_zone(network):
+        return False
+    there = [group.role for group in environment.node_groups.values() if group.zone_id == zone]
+    return ENTRANCES.issuperset(there)
+
+
+def local_zone_edits(environment: Environment, findings: Iterable[Finding]) -> Iterator[Edit]:
+    """Move what a Local Zone may not have into a zone of the Region, as the rules advise.
+
+    Args:
+        environment: the second one.
+        findings: what the rules say of it.
+    """
+    taken: set[YamlPath] = set()
+    for finding in findings:
+        if finding.code not in LOCAL_ZONE_RULES:
+            continue
+        for change in next(iter(finding.remedy.options), ()):
+            if change.path in taken:
+                continue
+            taken.add(change.path)
+            given = environment.network.vpc is not None and change.path[:2] == ("network", "further_zones")
+            what = "a zone with a free network of the VPC" if given else ""
+            yield Edit(change.path, change.value, what)
 
 
 def _capacity(environment: Environment, name: str, target: Target, second: str) -> Iterator[Edit]:

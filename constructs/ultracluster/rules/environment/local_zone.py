@@ -12,7 +12,7 @@ from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
-from ultracluster.rules.zones import free_range, in_local_zone, usual_zones
+from ultracluster.rules.zones import in_local_zone, new_zone_of_region, with_zone_of_region
 
 _DATE = "2026-11-27"
 
@@ -41,7 +41,7 @@ def ways_out_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
         why = f"the interface endpoints ({', '.join(interfaces)}) would be in {zone}, which may have none."
     else:
         return
-    yield Breach(("network", "zone_id"), why, _with_parent(cluster, home))
+    yield Breach(("network", "zone_id"), why, with_zone_of_region(cluster, home))
 
 
 @ENV.rule(
@@ -71,28 +71,12 @@ def entrances_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
         )
 
 
-def _with_parent(cluster: Cluster, home: Region) -> Remedy:
-    new = _new_zone(cluster, home)
-    return anywhere(new) if new else ask("fact", "network.further_zones with a zone of the Region")
-
-
 def _moved(cluster: Cluster, home: Region, group: Group) -> Remedy:
     path: YamlPath = ("node_groups", group.name, "zone_id")
     zone = parent_zone(cluster.environment.network)
     if zone:
         return anywhere({path: zone})
-    new = _new_zone(cluster, home)
+    new = new_zone_of_region(cluster, home)
     if not new:
         return ask("fact", "zone_id: a zone of the Region, of network.further_zones")
     return anywhere({path: next(iter(new))[-1], **new})
-
-
-def _new_zone(cluster: Cluster, home: Region) -> dict[YamlPath, object]:
-    """The change that adds a zone of the Region; empty where none is known, or the VPC has no free range."""
-    network = cluster.environment.network
-    taken = {network.zone_id, *network.further_zones}
-    zone = next(iter(usual_zones(home, taken)), None)
-    free = free_range(cluster, 16)
-    if zone is None or free is None:
-        return {}
-    return {("network", "further_zones", str(zone)): {"cidr": str(free)}}

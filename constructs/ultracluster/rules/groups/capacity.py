@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config.capacity import CapacityBlock, Reservation
+from ultracluster.catalog import is_local_zone
+from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation
 from ultracluster.config.remedy import Remedy, ask, beside, drop, write
 from ultracluster.model import Group
 from ultracluster.model.capacity import Decision, decide, fabric_of
@@ -42,6 +43,23 @@ def capacity_refused(group: Group) -> Iterator[Breach]:
 )
 def capacity_unsold(group: Group) -> Iterator[Breach]:
     yield from _warnings(group, "GRP021")
+
+
+@GRP.rule(
+    76,
+    "error",
+    "A reservation in a Local Zone is named by its id",
+    source="EC2 User Guide, Capacity Reservations in Local Zones (Considerations)",
+    date="2026-11-27",
+)
+def reservation_group_in_local_zone(group: Group) -> Iterator[Breach]:
+    capacity = group.capacity
+    if isinstance(capacity, Reservation) and capacity.resource_group_arn and is_local_zone(group.zone_id):
+        yield Breach(
+            (*CAPACITY, "resource_group_arn"),
+            f"{group.zone_id} is a Local Zone, where EC2 has no groups of Capacity Reservations.",
+            drop() & beside(id=STAND_IN).noting("with the id of your reservation"),
+        )
 
 
 @GRP.rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from ultracluster.catalog import Region, offered_zone_ids
+from ultracluster.catalog import Region, is_local_zone, offered_zone_ids
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import Remedy, anywhere, ask, beside, drop, rename, write
@@ -16,6 +16,7 @@ from ultracluster.model.addresses import (
     further_budgets,
     subnets,
 )
+from ultracluster.model.parent_zone import ENTRANCES, exports_homes_to_vpc
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import HYP
 from ultracluster.rules.zones import free_range, not_a_zone_of, usual_zones, whole_network
@@ -199,10 +200,11 @@ def jobs_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
 )
 def far_from_storage(cluster: Cluster) -> Iterator[Breach]:
     storage, home = cluster.environment.storage, cluster.environment.network.zone_id
+    inside = is_local_zone(home)  # of a Local Zone, ENV033 asks for these nodes elsewhere
     there = [words for words, one in (("Lustre", storage.lustre), ("OpenZFS", storage.openzfs)) if one]
     for zone, groups in cluster.further_zones.items() if there else ():
         for name, group in groups.items():
-            if group.in_service:
+            if group.in_service and not (inside and group.role in ENTRANCES):
                 yield Breach(
                     ("node_groups", name, "zone_id"),
                     f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} in {home}: nodes in "
@@ -224,6 +226,8 @@ def far_from_storage(cluster: Cluster) -> Iterator[Breach]:
 def homes_reach_zones(cluster: Cluster) -> Iterator[Breach]:
     openzfs = cluster.environment.storage.openzfs
     if openzfs is None or openzfs.deployment == "existing":
+        return
+    if exports_homes_to_vpc(cluster.environment.network):
         return
     inside = subnets(cluster).nodes
     for zone, groups in cluster.further_zones.items():

@@ -6,17 +6,21 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
+from ultracluster.catalog import Region
 from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
 from ultracluster.config import Environment
 from ultracluster.config.findings import YamlPath
+from ultracluster.config.network import Network
 from ultracluster.config.pcs import Pcs, PcsAccounting
 from ultracluster.config.remedy import anywhere, ask, beside, drop, write
 from ultracluster.config.storage import ExistingDatabase, Lustre, OpenZfs, RdsMySql, Storage
 from ultracluster.model import Cluster
+from ultracluster.model.parent_zone import parent_zone
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS
 from ultracluster.rules.sets import PCS
 from ultracluster.rules.today import today
+from ultracluster.rules.zones import with_zone_of_region
 
 VERSIONS = f"{GUIDE}, Slurm versions in AWS PCS"
 LIFECYCLE = f"{GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS"
@@ -120,6 +124,23 @@ def size_named(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
             "without a size the cluster gets the smallest that holds its nodes, and the size cannot change: "
             f"the first node above {fit.nodes} would replace the cluster and lose all jobs.",
             write(fit.name).noting("or a larger one if you will add nodes"),
+        )
+
+
+@PCS.rule(
+    97,
+    "error",
+    "The controller of PCS is in a zone of the Region",
+    source="botocore 1.44.5 pcs: NetworkingRequest, subnetIds",
+    date="2026-11-27",
+)
+def controller_zone(network: Network, home: Region, cluster: Cluster) -> Iterator[Breach]:
+    if parent_zone(network) is None:
+        yield Breach(
+            ("zone_id",),
+            f"the interface of the controller would be in {network.zone_id}, and PCS accepts no subnet of a "
+            "Local or Wavelength Zone for it.",
+            with_zone_of_region(cluster, home),
         )
 
 

@@ -14,6 +14,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
+from ultracluster.model.parent_zone import parent_zone
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.remedies import new_database
@@ -66,11 +67,13 @@ def second_zone_known(database: RdsMySql, home: Region, network: Network) -> Ite
     source=_IN_A_VPC,
 )
 def second_zone_differs(database: RdsMySql, network: Network, home: Region | None) -> Iterator[Breach]:
-    if database.second_zone_id == network.zone_id:
-        others = usual_zones(home, (network.zone_id,)) if home else []
+    first = parent_zone(network) or network.zone_id
+    if database.second_zone_id == first:
+        others = usual_zones(home, (first,)) if home else []
+        where = "network.zone_id" if first == network.zone_id else "the first of network.further_zones"
         yield Breach(
             ("second_zone_id",),
-            f"`{database.second_zone_id}` is network.zone_id, too: RDS requires subnets in two zones "
+            f"`{database.second_zone_id}` is {where}, too: RDS requires subnets in two zones "
             "and refuses a subnet group in one.",
             write(*others[:2]) if others else ask("fact", "another zone of the Region"),
         )

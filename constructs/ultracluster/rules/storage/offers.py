@@ -14,7 +14,7 @@ from ultracluster.catalog.fsx import (
 )
 from ultracluster.config.lustre import LustreFacts, NewLustre
 from ultracluster.config.network import Network
-from ultracluster.config.remedy import Remedy, ask, beside, either, write
+from ultracluster.config.remedy import Remedy, ask, beside, drop, either, write
 from ultracluster.config.storage import NewOpenZfs, Persistent2SsdLustre
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.lustre_changes import other_deployment, other_tiers, without_efa
@@ -109,6 +109,24 @@ def openzfs_offered(settings: NewOpenZfs, home: Region) -> Iterator[Breach]:
         if others
         else ask("decision", "another Region"),
     )
+
+
+@FSX.rule(
+    43,
+    "warning",
+    "Home directories are in a zone that FSx for OpenZFS is known to have",
+    source="FSx for OpenZFS User Guide: Availability by AWS Region (Regions alone)",
+    date="2026-11-27",
+    by_hand="aws fsx create-file-system in a subnet of the zone",
+)
+def openzfs_in_local_zone(settings: NewOpenZfs, home: Region, network: Network) -> Iterator[Breach]:
+    if in_local_zone(home, network.zone_id):
+        yield Breach(
+            (),
+            f"no page of AWS says whether {network.zone_id} has FSx for OpenZFS: if it has none, the storage "
+            "stack fails.",
+            drop().noting("or name an existing OpenZFS; or acknowledge that AWS has it in this zone"),
+        )
 
 
 def _other_openzfs(settings: NewOpenZfs, name: str) -> Remedy:
