@@ -50,6 +50,26 @@ MUTATIONS: dict[str, tuple[Change, str]] = {
         ("libnccl2=2.29.2-1+cuda13.1", "libnccl2=9.99.9-1+nosuchversion"),
         "2.30.4-1+cuda13.2, 2.29.2-1+cuda13.1 by the records, not 9.99.9-1+nosuchversion",
     ),
+    "an address of a file": (
+        ("refs/tags/v2.5.2.tar.gz", "refs/tags/v2.5.3.tar.gz"),
+        "gdrcopy-2.5.2.tar.gz is at /NVIDIA/gdrcopy/archive/refs/tags/v2.5.2.tar.gz, not",
+    ),
+    "the key of a file": (
+        ('"key_fingerprint": "4E9091BC', '"key_fingerprint": "4E9091BD'),
+        "the key of aws-efa-installer-1.47.0.tar.gz is 4E9091BC",
+    ),
+    "the address of a file's key": (
+        ("amazonaws.com/aws-efa-installer.key", "amazonaws.com/aws-efa-installer2.key"),
+        "is at https://efa-installer.amazonaws.com/aws-efa-installer.key, not",
+    ),
+    "the signature of another file": (
+        ("aws-efa-installer-1.47.0.tar.gz.sig", "aws-efa-installer-1.47.1.tar.gz.sig"),
+        "aws-efa-installer-1.47.1.tar.gz.sig is no signature of",
+    ),
+    "the address of a repository's key": (
+        ("3bf863cc.pub", "3bf863cd.pub"),
+        "the key of NVIDIA CUDA for apt is at https://",
+    ),
     "a host of a repository": (
         ("https://nvidia.github.io/", "https://nowhere.example/"),
         "no record knows the host nowhere.example",
@@ -110,6 +130,18 @@ def test_a_mutated_row_is_refused_with_file_and_line(mutation: str, tmp_path: Pa
     assert where == f"{file}:{line_of(file, NAME if of_the_file else new)}"
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('"version": "1.19.1"', '"version": "1.19.2"'), "no package here has version 1.19.2"),
+        (('"os": ["ubuntu22.04"', '"os": ["ubuntu22.05"'), "no record knows the system ubuntu22.05"),
+    ],
+    ids=["the version of a component of packages", "a system that there is not"],
+)
+def test_what_a_row_is_of_has_to_agree_with_it(change: Change, says: str, tmp_path: Path) -> None:
+    assert any(says in one for one in checked(changed(tmp_path, change)).contradictions)
+
+
 def test_the_line_is_that_of_the_row_and_not_of_its_twin(tmp_path: Path) -> None:
     text = LOCK.read_text(encoding="utf-8")
     key = "EB693B3035CD5710E231E123A4B469963BF863CC"
@@ -151,6 +183,7 @@ def test_packages_of_dnf_are_told_from_their_versions(spec: str, state: str, tmp
     data = json.loads(lock.read_text(encoding="utf-8"))
     entry = next(e for e in data["components"]["cuda-runtime"]["packages"] if e["os"] == ["al2023"])
     data["components"]["cuda-runtime"]["packages"] = [{**entry, "names": [spec]}]
+    data["components"]["cuda-runtime"]["version"] = spec.rpartition("-")[2]
     assert entry["arch"] == ["x86_64"]
     file = tmp_path / lock.name
     file.write_text(json.dumps(data, indent=1), encoding="utf-8")
@@ -173,6 +206,7 @@ def test_records_beside_a_lock_of_your_own_add_to_those_of_the_package(tmp_path:
     data["urls"] = {
         url.replace("nvidia.github.io", "packages.example"): at for url, at in data["urls"].items()
     }
+    data["key_urls"] = [url.replace("nvidia.github.io", "packages.example") for url in data["key_urls"]]
     source = {"toolkit-deb": {"what": "Our own mirror, by hand", "date": "2026-11-27"}}
 
     def write(own: Path) -> None:

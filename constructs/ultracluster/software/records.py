@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -23,7 +23,7 @@ import ultracluster.catalog
 from ultracluster.config.base import Many, Model
 from ultracluster.config.file_text import text_of
 from ultracluster.software.artifact import Artifact, PackageSet, Repository, Sha256
-from ultracluster.software.lock import InvalidLockError, Release, read_lock, releases_folder
+from ultracluster.software.lock import Component, InvalidLockError, Release, read_lock, releases_folder
 
 FILE = Path(ultracluster.catalog.__file__).with_name("software_records.json")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -44,6 +44,11 @@ class FileRecord(Model):
     version: str
     host: str
     """Empty where a package index serves it under a name of its own."""
+    path: str = ""
+    """Of its address, with the leading slash."""
+    key_url: str | None = None
+    key_fingerprint: str | None = None
+    """Of the key that signs it; the signature's address begins with the file's."""
     size: int | None = None
     sha256: Sha256 | None = None
     sha512: str | None = None
@@ -69,6 +74,7 @@ class RepositoryRecord(Model):
     urls: dict[str, Many[Place]]
     """Its addresses, each with the systems and processors that it is for."""
     suites: Many[str]
+    key_urls: Many[str] = ()
     key_fingerprint: str
     source: str
     packages: Many[PackageRecord]
@@ -83,6 +89,16 @@ class Records(Model):
     repositories: Many[RepositoryRecord] = ()
     systems: dict[str, Many[PackageRecord]] = {}
     """Packages of the system's own repositories, by system (`ubuntu24.04`, or `ubuntu` for all of them)."""
+
+    @property
+    def known_systems(self) -> set[str]:
+        """Every system that a repository is recorded for."""
+        return {
+            place.rpartition("-")[0]
+            for one in self.repositories
+            for places in one.urls.values()
+            for place in places
+        }
 
 
 class Row(NamedTuple):
@@ -201,7 +217,8 @@ def checked(file: Path, release: Release | None = None) -> Checked:
         for entry in part.packages:
             here = lines.of([*entry.names, *(value for _, value in _values(entry.repository))])
             for spec in entry.names:
-                rows.append(_row(component, spec, partial(_check_package, known, entry, spec), here))
+                check = partial(_check_package, known, part, entry, spec)
+                rows.append(_row(component, spec, check, here))
     return Checked(file, tuple(rows))
 
 
@@ -225,6 +242,8 @@ def _check_file(known: Records, component: str, version: str, artifact: Artifact
         raise _ContradictionError(artifact.name, f"no record knows the file {artifact.name}")
     if host and record.host and host != record.host:
         raise _ContradictionError(artifact.url or "", f"{artifact.name} is at {record.host}, not {host}")
+    _check_address(artifact, record)
+    _check_systems(known, artifact, artifact.name)
     if (component, version) != (record.component, record.version):
         detail = f"{artifact.name} is {record.component} {record.version}, not {component} {version}"
         raise _ContradictionError(artifact.name, detail)
@@ -244,8 +263,34 @@ def _check_file(known: Records, component: str, version: str, artifact: Artifact
     return _source(known, record.source)
 
 
-def _check_package(known: Records, entry: PackageSet, spec: str) -> str:
+def _check_address(artifact: Artifact, record: FileRecord) -> None:
+    """Compare the addresses and the key of a file with its record."""
+    path = urlsplit(artifact.url or "").path
+    if path and record.path and path != record.path:
+        raise _ContradictionError(artifact.url or "", f"{artifact.name} is at {record.path}, not {path}")
+    signature = artifact.signature_url
+    if signature and artifact.url and not signature.startswith(artifact.url):
+        raise _ContradictionError(signature, f"{signature} is no signature of {artifact.url}")
+    _check_key(artifact.name, artifact, [record.key_url] if record.key_url else [], record.key_fingerprint)
+
+
+def _check_key(name: str, ours: Artifact | Repository, urls: Sequence[str], fingerprint: str | None) -> None:
+    """Compare a key with what is recorded of it; what is not recorded is not compared."""
+    if ours.key_fingerprint and fingerprint and ours.key_fingerprint != fingerprint:
+        detail = f"the key of {name} is {fingerprint}, not {ours.key_fingerprint}"
+        raise _ContradictionError(ours.key_fingerprint, detail)
+    if ours.key_url and urls and ours.key_url not in urls:
+        detail = f"the key of {name} is at {', '.join(urls)}, not {ours.key_url}"
+        raise _ContradictionError(ours.key_url, detail)
+
+
+def _check_package(known: Records, part: Component, entry: PackageSet, spec: str) -> str:
     """The source that records exactly this package for each system and processor of its row."""
+    if not _has_version(part, entry):
+        raise _ContradictionError(
+            spec, f"no package here has version {part.version}: {', '.join(entry.names)}"
+        )
+    _check_systems(known, entry, spec)
     places = {f"{system}-{machine}" for system in entry.os for machine in entry.arch}
     if entry.repository is None:
         packages = [one for system in entry.os for one in _of_system(known, system)]
@@ -269,6 +314,22 @@ def _check_package(known: Records, entry: PackageSet, spec: str) -> str:
     return _source(known, next(one.source for one in exact if places.intersection(one.places)))
 
 
+def _check_systems(known: Records, row: Artifact | PackageSet, name: str) -> None:
+    """Compare the systems of a row with those that any repository is recorded for."""
+    if strange := sorted(set(row.os) - known.known_systems):
+        raise _ContradictionError(name, f"no record knows the system {strange[0]} of {name}")
+
+
+def _has_version(part: Component, entry: PackageSet) -> bool:
+    """Return whether a package has the version of its component; the one without any has each."""
+    if part.kind != "packages":
+        return True
+    numbered = [spec for spec in entry.names if re.search(r"[=-][0-9]", spec)]
+    return not numbered or any(
+        version in spec for spec in numbered for version in (part.version, part.version.replace(".", "-"))
+    )
+
+
 def _repository(known: Records, where: Repository, places: set[str]) -> RepositoryRecord:
     """The record of a package repository."""
     host = urlsplit(where.url).hostname
@@ -287,9 +348,7 @@ def _repository(known: Records, where: Repository, places: set[str]) -> Reposito
     if (where.suite or "") not in suites:
         detail = f"no record knows the suite {where.suite!r} of {where.url}: {', '.join(record.suites)}"
         raise _ContradictionError(where.suite or where.url, detail)
-    if where.key_fingerprint and where.key_fingerprint != record.key_fingerprint:
-        detail = f"the key of {record.name} is {record.key_fingerprint}, not {where.key_fingerprint}"
-        raise _ContradictionError(where.key_fingerprint, detail)
+    _check_key(record.name, where, record.key_urls, record.key_fingerprint)
     return record
 
 
