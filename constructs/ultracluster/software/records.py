@@ -45,10 +45,10 @@ class FileRecord(Model):
     host: str
     """Empty where a package index serves it under a name of its own."""
     path: str = ""
-    """Of its address, with the leading slash."""
+    """Path of its address, with the leading slash."""
     key_url: str | None = None
     key_fingerprint: str | None = None
-    """Of the key that signs it; the signature's address begins with the file's."""
+    """Key that signs it; the signature's address begins with the file's."""
     size: int | None = None
     sha256: Sha256 | None = None
     sha512: str | None = None
