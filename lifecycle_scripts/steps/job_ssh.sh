@@ -41,7 +41,7 @@ job_ssh::missing() {
     files::same "$ULTRACLUSTER_HOME/files/$name" "${JOB_SSH_FILES[$name]}" || echo "${JOB_SSH_FILES[$name]}"
   done
   job_ssh::is_known || echo "this node's host keys for the others"
-  [[ $NODE_ROLE == compute ]] || return 0
+  [[ $NODE_ROLE == compute ]] && job_ssh::has_sshd || return 0
   [[ $(cat "$ULTRACLUSTER_ROOT$JOB_SSH_ACCESS" 2>/dev/null) == "$(job_ssh::access)" ]] || echo "$JOB_SSH_ACCESS"
   [[ $(cat "$ULTRACLUSTER_ROOT$JOB_SSH_SSHD" 2>/dev/null) == "$(job_ssh::sshd)" ]] || echo "$JOB_SSH_SSHD"
   for name in $(job_ssh::included); do
@@ -214,11 +214,14 @@ job_ssh::install() {
   job_ssh::make_known
 }
 
+# Where it is not installed nobody gets in by SSH, and there is nothing to close.
+job_ssh::has_sshd() { command -v sshd >/dev/null || [[ -x $ULTRACLUSTER_ROOT/usr/sbin/sshd ]]; }
+
 # PAM's file comes last, when sshd has taken its configuration, and the modules are there: a run that is killed leaves sshd as it
 # was, or closed.
 job_ssh::close() {
   local name pam why had=''
-  command -v sshd >/dev/null || [[ -x $ULTRACLUSTER_ROOT/usr/sbin/sshd ]] || return 0
+  job_ssh::has_sshd || return 0
   [[ -e $ULTRACLUSTER_ROOT$JOB_SSH_PAM ]] || step::fail "there is no $JOB_SSH_PAM: sshd does not ask PAM here"
   job_ssh::has_pam_access || step::fail "pam_access.so is not on this image"
   pam=$(job_ssh::pam)

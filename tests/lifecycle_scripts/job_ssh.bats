@@ -39,6 +39,15 @@ module() {
 
 pam() { cat "$ULTRACLUSTER_ROOT/$PAM"; }
 
+@test "a node without sshd has nothing to close, and is not degraded for it" {
+  asked
+  rm "$ULTRACLUSTER_ROOT/usr/sbin/sshd"
+  run run_steps job_ssh
+  assert::equal 0 "$status"
+  assert::contains "$output" 'job_ssh: installed'
+  [[ ! -e $ULTRACLUSTER_ROOT/etc/security/ultracluster-ssh.conf ]]
+}
+
 @test "a compute node lets in whose job runs there, before anything that may be sufficient" {
   asked
   module

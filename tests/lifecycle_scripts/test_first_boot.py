@@ -147,6 +147,33 @@ def test_a_rehearsal_fails_for_one_efa_device_of_sixteen() -> None:
     assert any("efa is 15, 16 should be there" in line for line in told), outcome.log
 
 
+@pytest.mark.parametrize(
+    ("name", "fault", "says"),
+    [
+        ("eks-p5en", 8, "FAILED proof: no GPUs answer: nvidia-smi (status 6): No devices were found"),
+        ("eks-trn2", 16, "FAILED neuron: the neuron module shows no device"),
+        ("eks-trn2", 1, "DEGRADED proof: .*15 of 16 Neuron devices"),
+    ],
+    ids=["no GPU", "no Neuron device", "a Neuron device less"],
+)
+def test_a_node_without_accelerators_ends_and_one_with_fewer_says_so(
+    name: str, fault: int, says: str
+) -> None:
+    environment = load(ROOT / f"environments/{name}.yaml").environment
+    outcome = rehearsed(replace(next(iter(boots(environment))), faults=Faults(gpus=fault)))
+    assert re.match(says.replace("(status 6)", r"\(status 6\)"), outcome.last_line), outcome.log
+    assert outcome.status == says.startswith("FAILED")
+
+
+@pytest.mark.parametrize("wish", ["directory-service", "slurm-rest"])
+def test_a_node_that_lets_people_in_by_jobs_boots_as_the_plan_says(wish: str) -> None:
+    environment = load(ROOT / f"environments/wishes/{wish}.yaml").environment
+    boot = next(one for one in boots(environment) if one.node.role == "compute")
+    outcome = rehearsed(boot)
+    assert outcome.said["job_ssh"][0] == "installed", outcome.log
+    assert not list(differences(boot, outcome, prediction(boot))), outcome.log
+
+
 def test_a_rehearsal_fails_where_the_image_has_a_component_elsewhere() -> None:
     """Scripts find what is where they look: a record that says another place makes them install it again."""
     boot = _dev_gpu()

@@ -10,7 +10,7 @@ class Faults:
     """How many devices of a node are missing, and whose a home is."""
 
     gpus: int = 0
-    """On the PCI bus, but nvidia-smi does not show them."""
+    """GPUs or Neuron devices that are on the PCI bus, but that the driver does not show."""
     efa_devices: int = 0
     """On the PCI bus, but the driver does not serve them."""
     disks: int = 0

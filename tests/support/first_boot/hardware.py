@@ -36,7 +36,7 @@ def lay_hardware(box: Sandbox, *, kind: InstanceType, efa: int, striped: bool, f
     if maker == "NVIDIA" and (box.fake / "modules/nvidia").exists():
         _gpus(box, kind, number - faults.gpus, linked=bool(kind.nvswitch or kind.imex))
     if maker == "AWS" and (box.fake / "modules/neuron").exists():
-        for index in range(number):
+        for index in range(number - faults.gpus):
             box.write(f"dev/neuron{index}", "")
             stats = f"sys/devices/virtual/neuron_device/neuron{index}/stats/hardware"
             for counter in ("sram_ecc_uncorrected", "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected"):
@@ -76,6 +76,9 @@ def _gpus(box: Sandbox, kind: InstanceType, number: int, *, linked: bool) -> Non
         (box.fake / path).mkdir(exist_ok=True)
     box.tell("gpus/count", str(number))
     box.tell("gpus/name", name)
+    if number == 0:
+        box.tell("gpus/text", "No devices were found")
+        box.tell("gpus/status", "6")
     for index in range(number):
         box.write(f"dev/nvidia{index}", "")
     box.write("dev/nvidiactl", "")

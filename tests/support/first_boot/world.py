@@ -125,6 +125,16 @@ def make_world(
     return box
 
 
+PAM_SSHD = """\
+@include common-auth
+account required pam_nologin.so
+@include common-account
+@include common-session
+@include common-password
+"""
+"""As Ubuntu has it; of AL2023 the names of what it includes differ."""
+
+
 def _system(box: Sandbox, node: NodeOf, image: Image, found: Contents) -> None:
     system, version = os_release(image)
     debian = system in ("ubuntu", "debian")
@@ -134,6 +144,10 @@ def _system(box: Sandbox, node: NodeOf, image: Image, found: Contents) -> None:
     box.write("etc/passwd", f"root:x:0:0::/root:/bin/bash\n{user}:x:1000:1000::/home/{user}:/bin/bash\n")
     box.write("etc/group", f"root:x:0:\n{'sudo' if debian else 'wheel'}:x:27:{user}\n{user}:x:1000:\n")
     box.write("etc/skel/.bashrc", "")
+    box.program("usr/sbin/sshd", "usepam yes")
+    box.write("usr/lib/security/pam_access.so", "")
+    box.write("etc/pam.d/sshd", PAM_SSHD)
+    box.write("etc/pam.d/common-session", "session required pam_unix.so\nsession optional pam_systemd.so\n")
     box.write(f"home/{user}/.bashrc", "")
     box.owned(f"home/{user}", 1000)
     box.write("proc/self/mountinfo", "25 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw\n")
