@@ -92,6 +92,15 @@ def test_a_file_that_is_not_there() -> None:
     assert result.output.strip() == "cannot read nothing.log: No such file or directory"
 
 
+def test_a_mistyped_type_is_named_beside_the_one_that_is_meant() -> None:
+    result = run("judge", LOGS / "p5en-4-nodes.log", "--type", "p5en.48xlrge")
+
+    assert result.exit_code == 3
+    assert "the catalogue does not know p5en.48xlrge; similar: p5en.48xlarge" in result.output
+    again = run("judge", LOGS / "p5en-4-nodes.log", "--type", "ml.p5en.48xlarge")
+    assert "does not know" not in again.output
+
+
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(bytes(range(256)) * 100)
 

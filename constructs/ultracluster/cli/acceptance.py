@@ -10,6 +10,7 @@ import typer
 from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.progress import working
 from ultracluster.cli.report import refuse, text_table
+from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
     from ultracluster.acceptance import Report
@@ -53,11 +54,24 @@ def judge(
             report = _judged(_files(logs), instance_type, nodes, efa_interfaces, plugin)
     except OSError as error:
         refuse(f"cannot read {error.filename}: {error.strerror}")
+    if similar := _similar(instance_type):
+        remark(
+            f"the catalogue does not know {instance_type}; similar: {similar}: its figures are only measured"
+        )
     if as_json:
         write_json("acceptance", report.as_json())
     else:
         typer.echo(report.as_text())
     raise typer.Exit(EXIT_CODES[report.verdict])
+
+
+def _similar(instance_type: str) -> str:
+    """Known types like one that the catalogue does not know; empty where it does, or there are none."""
+    from ultracluster.catalog import instance_type as known_type
+    from ultracluster.catalog import nearest_instance_types
+
+    name = instance_type.removeprefix("ml.")
+    return "" if known_type(name) else ", ".join(nearest_instance_types(name))
 
 
 @app.command()
