@@ -21,7 +21,7 @@ from ultracluster.cli.environments import (
 from ultracluster.cli.file_output import write_new
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.terminal import remark, width
-from ultracluster.config import InvalidEnvironmentError
+from ultracluster.config import InvalidEnvironmentError, render
 
 if TYPE_CHECKING:
     from ultracluster.config.loader import Loaded
@@ -110,6 +110,7 @@ def _target(to: str, loaded: Loaded, profile: str | None) -> Target:
 def _write(found: Move, file: Path) -> None:
     """Only what could be deployed, and never over a file."""
     if found.wrong:
-        refuse_file(found.wrong)
+        text = f"nothing was written: the second environment would be refused\n{render(found.wrong)}"
+        refuse(text, found.wrong, code=1)
     write_new(file, found.text, exists=f"name another file{'' if file.is_dir() else ', or delete it'}")
     remark(f"{file} is written")
