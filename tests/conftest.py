@@ -9,7 +9,7 @@ import time
 
 import pytest
 from needs import last_line
-from project import ROOT
+from project import ENVIRONMENTS, ROOT
 
 if (ROOT / "constructs" / "__init__.py").exists():  # nothing later could explain the ImportError
     raise pytest.UsageError("delete constructs/__init__.py: it shadows the distribution `constructs`")
@@ -164,12 +164,12 @@ def synthesised(outside: None) -> Callable[[str], Synthesised]:
 
 @pytest.fixture(scope="session")
 def templates_of(synthesised: Callable[[str], Synthesised]) -> Callable[[str], dict[str, Any]]:
-    """Gives the templates of an environment, by a name of `iam_proof.environments.NAMES`."""
+    """Gives the templates of an environment, by a name of `iam_proof.environments.EVERY`."""
     from assemblies import templates_alone
     from iam_proof.environments import config_of
 
     def get(name: str) -> dict[str, Any]:
-        return templates_alone(config_of(name)) if "," in name else synthesised(name).templates
+        return synthesised(name).templates if name in ENVIRONMENTS else templates_alone(config_of(name))
 
     return cache(get)
 

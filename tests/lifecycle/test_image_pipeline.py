@@ -20,6 +20,10 @@ from aws_cdk import aws_sns as sns
 from botocore.session import get_session
 from botocore.validate import ParamValidator
 from cdk_nag import AwsSolutionsChecks
+from iam_proof.allow_list import AllowList, names_of_file, rows
+from iam_proof.environments import config_of
+from iam_proof.rights import InWords, rights_of
+from iam_proof.world import World
 from project import ROOT
 from templates import Synthesised, app_in, cfn_lint, finish, many, statements
 
@@ -331,3 +335,28 @@ def test_others_may_be_let_start_it_and_read_what_it_made(tmp_path: Path) -> Non
     }
     assert set(found) == {"imagebuilder:StartImagePipelineExecution", "ssm:GetParameter"}
     assert "parameter/ultracluster/images/train" in json.dumps(found["ssm:GetParameter"])
+
+
+def test_each_right_of_its_roles_has_a_row_and_each_row_is_used(tmp_path: Path) -> None:
+    made = synth(tmp_path, with_all, nag=False)
+    world = World("images", config_of("dev"), InWords(made.templates, "us-east-1", environment="images"))
+    given = {
+        "key": KEY,
+        "mirror": "mirror/releases",
+        "mirror_bucket": "mirror",
+        "logs": "some-logs",
+        "topic": "builds",
+        "parameter": "own/image",
+        "base": "base/images/pcs",
+        "subnet": "subnet-0123456789abcdef0",
+    }
+    words = {
+        "region": "us-east-1",
+        "pipeline": "train",
+        **{f"given_{key}": one for key, one in given.items()},
+    }
+    names = {**names_of_file(config_of("dev")), **{key: frozenset({one}) for key, one in words.items()}}
+    asked = AllowList(rows())
+
+    assert asked.findings(rights_of(world), names) == []
+    assert asked.unused(one for one in rows() if one.file == "images.yaml") == []

@@ -1,4 +1,7 @@
-"""The environments that are asked about: all that are here, and each orchestrator with its network closed."""
+"""The environments that are asked about: all that are here, and each orchestrator with its network closed.
+
+The evaluator answers about `NAMES`; the allow-list of rights is compared with `EVERY`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from functools import cache
 from typing import Any
 
 from project import ENVIRONMENTS, ROOT
+from wish_cases import OVERLAYS
 
-from iam_proof.resolved import Resolved
+from iam_proof.features import FEATURES, feature
+from iam_proof.resolved import ACCOUNT, Resolved
 from iam_proof.rows import Row, facts_of, rows_of
 from iam_proof.world import World
 from ultracluster.config import Environment, load
@@ -41,6 +46,8 @@ NAMES = (
     # with a way out: ACM, which keeps the certificates of endpoints, has no endpoint of the VPC
     *(f"{name}, {SERVED}" for name in ENVIRONMENTS if name == "hyperpod-eks-p5"),
 )
+EVERY = (*NAMES, *OVERLAYS, *FEATURES)
+"""With every overlay, and with what neither they nor shipped environments have."""
 Templates = Mapping[str, Any]
 READER = "arn:aws:secretsmanager:{region}:111122223333:secret:directory/reader-AbCdEf"
 READERS_KEY = "arn:aws:kms:{region}:111122223333:key/88888888-2222-4333-8444-555555555555"
@@ -55,7 +62,15 @@ RESULTS = "arn:aws:kms:{region}:111122223333:key/99999999-2222-4333-8444-5555555
 
 @cache
 def config_of(name: str) -> Environment:
-    """The environment; what comes after a comma is changed in it."""
+    """The environment; what comes after a comma is changed in it.
+
+    Args:
+        name: one of `EVERY`, or the path of a file.
+    """
+    if name in FEATURES:
+        return feature(name)
+    if name.endswith(".yaml"):
+        return load(ROOT / name).environment
     file, _, words = name.partition(", ")
     config = load(ROOT / "environments" / f"{file}.yaml").environment
     changed: dict[str, Any] = {}
@@ -120,8 +135,9 @@ def rows_for(name: str) -> tuple[Row, ...]:
 def worlds_of(name: str, templates: Templates) -> tuple[World, World]:
     """An environment, and a second one beside it, whose name begins like its own: its nearest neighbour."""
     config = config_of(name)
+    account = config.account or ACCOUNT
     other = json.loads(re.sub(rf"\b{re.escape(config.name)}\b", f"{config.name}2", json.dumps(templates)))
     return (
-        World(config.name, config, Resolved(templates, config.region)),
-        World(f"{config.name}2", config, Resolved(other, config.region)),
+        World(config.name, config, Resolved(templates, config.region, account)),
+        World(f"{config.name}2", config, Resolved(other, config.region, account)),
     )

@@ -186,7 +186,7 @@ def _groups(world: World) -> Iterator[tuple[str, Principal]]:
     if world.config.orchestrator.kind == "parallelcluster":
         yield from _parallelcluster(world)
     for _, mine in world.each("AWS::SageMaker::Cluster"):
-        for group in mine["InstanceGroups"]:
+        for group in [*mine.get("InstanceGroups", []), *mine.get("RestrictedInstanceGroups", [])]:
             yield group["InstanceGroupName"], world.of_role(group["ExecutionRole"], "nodes")
     profiles = _profiles(world)
     for _, mine in world.each("AWS::PCS::ComputeNodeGroup"):
