@@ -22,6 +22,7 @@ from botocore.validate import ParamValidator
 from cdk_nag import AwsSolutionsChecks
 from iam_proof.allow_list import AllowList, names_of_file, rows
 from iam_proof.environments import config_of
+from iam_proof.escalation import accepted, ways
 from iam_proof.rights import InWords, rights_of
 from iam_proof.world import World
 from project import ROOT
@@ -357,6 +358,10 @@ def test_each_right_of_its_roles_has_a_row_and_each_row_is_used(tmp_path: Path) 
     }
     names = {**names_of_file(config_of("dev")), **{key: frozenset({one}) for key, one in words.items()}}
     asked = AllowList(rows())
+    there = ways(rights_of(world), world.config)
 
     assert asked.findings(rights_of(world), names) == []
     assert asked.unused(one for one in rows() if one.file == "images.yaml") == []
+    assert [one for one in there if not any(row.covers(one) for row in accepted())] == []
+    mine = [row for row in accepted() if row.roles[0].startswith("images/")]
+    assert mine and [left for row in mine if (left := row.unused(there))] == []

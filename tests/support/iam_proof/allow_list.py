@@ -213,7 +213,7 @@ def _row(file: Path, one: Mapping[str, Any]) -> Row:
     return Row(
         file=file.name,
         sid=one["sid"],
-        roles=tuple(role for word in one["roles"].split() for role in _expanded(word)),
+        roles=tuple(role for word in one["roles"].split() for role in expanded(word)),
         actions=tuple(one["actions"].split()),
         resources=tuple(many(one["resources"])),
         conditions={
@@ -224,7 +224,7 @@ def _row(file: Path, one: Mapping[str, Any]) -> Row:
     )
 
 
-def _expanded(word: str) -> list[str]:
+def expanded(word: str) -> list[str]:
     """`a/{b,c}` as `a/b` and `a/c`."""
     parts = [part.split(",") for part in re.split(r"[{}]", word)]
     return ["".join(one) for one in itertools.product(*parts)]
