@@ -165,7 +165,7 @@ test: setup-dev ## every test (DEPTH=deep: all pairs, scale and many random exam
 twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
 	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)
 
-iam-tables: $(VENV)/.dev $(VENV)/.node $(EVALUATOR)/node_modules/.stamp ## who may do what in ENV, and what not, as Markdown: asked of the IAM evaluator (ALL=1: of all)
+iam-tables: $(VENV)/.dev $(VENV)/.node $(EVALUATOR)/node_modules/.stamp ## who may do what in ENV (a name or a file), and what not, as Markdown: asked of the IAM evaluator (ALL=1: of all)
 	@PYTHONPATH=tests/support python -m iam_proof $(if $(ALL),,$(ENV))
 
 cdk-range: $(VENV)/.dev $(VENV)/.node ## look-ups in the CDK's own trees, at the lowest and the newest release that is allowed

@@ -127,8 +127,8 @@ def test_who_tags_may_act_by_the_tag(condition: dict[str, Any], there: bool) -> 
 
 def test_a_tag_that_is_given_only_while_a_thing_is_made_opens_nothing() -> None:
     volumes = "arn:aws:ec2:us-east-2:111122223333:volume/*"
-    act = {"Action": "ec2:DeleteVolume", "Resource": volumes}
-    act["Condition"] = {"StringEquals": {"aws:ResourceTag/owner": "prod"}}
+    owned = {"StringEquals": {"aws:ResourceTag/owner": "prod"}}
+    act = {"Action": "ec2:DeleteVolume", "Resource": volumes, "Condition": owned}
     tag = {"Action": "ec2:CreateTags", "Resource": volumes}
     making = {"StringEquals": {"ec2:CreateAction": "CreateVolume"}}
 

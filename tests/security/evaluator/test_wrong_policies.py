@@ -72,47 +72,11 @@ def only_through(endpoint: str) -> Callable[[list[Statement]], list[Statement]]:
 
 
 WRONG = {
-    "nodes write scripts": Wrong(
-        name="prod",
-        policy=of_node("compute"),
-        change=with_more("s3:PutObject"),
-        row="nodes change no scripts",
-    ),
     "nodes do not decrypt": Wrong(
         name="prod",
         policy=of_node("compute"),
         change=without("kms:Decrypt"),
         row="nodes fetch the scripts that their template names",
-    ),
-    "nodes read every secret": Wrong(
-        name="prod",
-        policy=of_node("compute"),
-        change=with_more("secretsmanager:GetSecretValue"),
-        row="no node reads secrets and parameters of others",
-    ),
-    "nodes read what they should and a bit more": Wrong(
-        name="pcs-p6-b200",
-        policy=of_node("login"),
-        change=with_more("s3:Get*"),
-        row="nobody reads scripts and logs of another environment",
-    ),
-    "nodes pass roles": Wrong(
-        name="trainium",
-        policy=of_node("controller"),
-        change=with_more("iam:PassRole"),
-        row="nobody of the cluster passes roles",
-    ),
-    "nodes take roles": Wrong(
-        name="eks-p5en",
-        policy=of_node("compute"),
-        change=with_more("sts:*"),
-        row="nobody of the cluster assumes roles of the environment or of the CDK",
-    ),
-    "nodes join any PCS cluster": Wrong(
-        name="pcs-p6-b200",
-        policy=of_node("compute"),
-        change=with_more("pcs:RegisterComputeNodeGroupInstance"),
-        row="no node asks for the secret of another PCS cluster",
     ),
     "nodes make interfaces anywhere": Wrong(
         name="prod",

@@ -143,12 +143,14 @@ def _given(world: World, by_name: Mapping[str, tuple[str, ...]]) -> Iterator[Rig
             continue  # who may take a role: test_tables.py
         for statement in many(world.policies[name]["Statement"]):
             principals = statement.get("Principal", {})
-            named = many(principals.get("AWS", [])) if isinstance(principals, dict) else []
+            named = many(principals.get("AWS", [])) if isinstance(principals, dict) else many(principals)
             for principal in map(str, named):
-                if statement["Effect"] != "Allow" or principal == "*" or principal.endswith(":root"):
+                # what a policy leaves to the account, an identity policy has to allow
+                if statement["Effect"] != "Allow" or principal.endswith(":root"):
                     continue
                 short = principal.rpartition("/")[2]
-                for role in by_name.get(short, (f"a principal of others: {principal}",)):
+                others = "anybody" if principal == "*" else f"a principal of others: {principal}"
+                for role in by_name.get(short, (others,)):
                     yield replace(right_of(statement, arn), role=role, itself=short)
 
 

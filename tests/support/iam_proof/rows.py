@@ -90,6 +90,7 @@ def facts_of(config: Environment) -> frozenset[str]:
         "head-topology": head_writes_topology(resolve(config)),
         "directory": config.directory is not None,
         "spaces": getattr(config.orchestrator, "spaces", None) is not None,
+        "spaces-web-ui": getattr(getattr(config.orchestrator, "spaces", None), "web_ui", None) is not None,
         "observability": config.observability is not None,
         "grafana": config.observability is not None and config.observability.makes_grafana,
         **{one.role: True for one in config.node_groups.values()},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iam_proof.calls import Call, NoWayError, following, request
 from iam_proof.evaluator import Answer, Document, Evaluator, Request
@@ -91,7 +91,17 @@ def verdicts(
 
 
 def _requests(call: Call, worlds: Sequence[World], row: Row) -> list[Request | str]:
-    """The call; where it must be allowed, those that follow from it as well. A text where there is no way."""
+    """The call; where it must be allowed, those that follow from it as well. A text where there is no way.
+
+    What must be denied is asked from outside of the network, too, unless the network is what must deny it:
+    credentials leave it, in a log or on a laptop, and what is not allowed has to be so without its help.
+    """
+    if row.table == "denied" and row.by != "vpce" and call.who.at == "vpc":
+        outside = request(replace(call, who=replace(call.who, at="internet")), worlds)
+        try:
+            return [request(call, worlds), outside]
+        except NoWayError:
+            return [outside]
     try:
         first = request(call, worlds)
     except NoWayError as error:
