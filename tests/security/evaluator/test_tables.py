@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 
 import pytest
-from iam_proof.environments import NAMES, rows_for
+from iam_proof.environments import EVERY, NAMES, rows_for
+from iam_proof.evaluator import Evaluator
 from iam_proof.names import names_of
-from iam_proof.rows import Table, rows
-from iam_proof.verdicts import Verdict
+from iam_proof.people import nodes
+from iam_proof.rows import Row, Table, rows
+from iam_proof.verdicts import Verdict, verdicts
 from iam_proof.world import World
 from project import ENVIRONMENTS
 
@@ -32,11 +34,38 @@ def test_denied(name: str, row: str, answered: Answered) -> None:
     assert not answered(name)[row].surprises
 
 
+@pytest.mark.parametrize("name", [one for one in EVERY if one not in NAMES])
+def test_overlays_and_further_features_are_as_the_tables_say(name: str, answered: Answered) -> None:
+    assert {row: one.surprises for row, one in answered(name).items() if one.surprises} == {}
+
+
 def test_every_row_is_about_some_environment() -> None:
     asked = {one.row for name in NAMES for one in rows_for(name)}
 
     assert not [one.row for table in ("allowed", "denied") for one in rows(table) if one.row not in asked]
     assert all(one.why for one in rows("allowed"))
+
+
+def test_a_missing_route_is_no_denial(evaluator: Evaluator, worlds: Worlds) -> None:
+    """IAM has no endpoint in a closed network; what a node's role may do there, a laptop does with it."""
+    world, neighbour = worlds("prod")
+    row = Row(
+        row="nodes change no roles",
+        table="denied",
+        who="compute",
+        calls=("iam:PutRolePolicy",),
+        resource=("arn:aws:iam::{account}:role/administrator",),
+    )
+    policy = nodes(world)["compute"][0].identity[-1]
+    more = {"Effect": "Allow", "Action": "iam:*", "Resource": "*"}
+    seeded = {**world.policies[policy], "Statement": [*world.policies[policy]["Statement"], more]}
+
+    right = verdicts(world, evaluator, [row], others=[neighbour])[row.row]
+    found = verdicts(world, evaluator, [row], others=[neighbour], instead={policy: seeded})[row.row]
+
+    assert world.closed and "iam" not in world.endpoints
+    assert right.outcomes and not right.surprises
+    assert found.surprises
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -1,8 +1,8 @@
 """Both tables of environments as Markdown, with what the evaluator says: `python -m iam_proof [NAME...]`.
 
-Names are those of environments/, with or without what the tests change in one, or paths of files, an overlay's
-too. By default all that the tests ask about. Ends with 1 where a row turns out otherwise than its table says,
-or a role has a right that no row of tests/security/rights/ allows.
+Names are those of environments/, with or without what the tests change in one, or paths of files, also of
+overlays. By default all that the tests ask about. Ends with 1 where a row turns out otherwise than its table
+says, or a role has a right that no row of tests/security/rights/ allows.
 """
 
 from __future__ import annotations

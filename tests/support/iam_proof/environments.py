@@ -38,7 +38,7 @@ VARIANTS = {
 }
 """With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
-ASKED = {"job-buckets", "directory", "checkpoint-tier", "inference", "spaces"}
+ASKED = {"job-buckets", "job-bounds", "job-folder", "directory", "checkpoint-tier", "inference", "remote-ide"}
 """Words of rows that no shipped environment has."""
 NAMES = (
     *ENVIRONMENTS,

@@ -32,6 +32,7 @@ def names_of(world: World, other: World | None = None) -> Names:
         other: another environment in the same account and Region, whose names begin with `other_`.
     """
     found = _place(world) | _made(world) | _roles(world) | _network(world) | _named_buckets(world)
+    found |= _of_jobs(world) | _of_orchestrator(world)
     if other:
         found |= {f"other_{name}": values for name, values in names_of(other).items()}
     return found
@@ -153,10 +154,18 @@ def _network(world: World) -> Names:
     def of_nodes(found: list[str]) -> list[str]:
         return [arn for arn in found if f'"{arn.rpartition("/")[2]}"' in used]
 
+    def existing(what: str, prefix: str) -> list[str]:
+        """Of a VPC made elsewhere, what the nodes are in."""
+        found = sorted(set(re.findall(rf'"({prefix}-[0-9a-f]+)"', used))) if world.config.network.vpc else []
+        return [f"arn:aws:ec2:{world.region}:{world.account}:{what}/{one}" for one in found]
+
+    theirs = world.config.network.vpc
+    there = [f"arn:aws:ec2:{world.region}:{world.account}:vpc/{theirs.id}"] if theirs else []
     return {
-        "cluster_subnet": of_nodes(arns("AWS::EC2::Subnet", "subnet")),
-        "cluster_group": of_nodes(arns("AWS::EC2::SecurityGroup", "security-group")),
-        "vpc": arns("AWS::EC2::VPC", "vpc"),
+        "cluster_subnet": of_nodes(arns("AWS::EC2::Subnet", "subnet")) or existing("subnet", "subnet"),
+        "cluster_group": of_nodes(arns("AWS::EC2::SecurityGroup", "security-group"))
+        or existing("security-group", "sg"),
+        "vpc": arns("AWS::EC2::VPC", "vpc") or there,
         "default_group": [
             f"arn:aws:ec2:{world.region}:{world.account}:security-group/"
             + world.resolved.attribute(stack, logical, "DefaultSecurityGroup")
@@ -175,6 +184,41 @@ def _named_buckets(world: World) -> Names:
         "imported_bucket": sorted(imported),
         "mirror_bucket": [f"arn:aws:s3:::{mirror.partition('/')[0]}"] if mirror else [],
         "mirrored": [f"arn:aws:s3:::{mirror}/gdrcopy/v2.5.1.tar.gz"] if mirror else [],
+    }
+
+
+def _of_jobs(world: World) -> Names:
+    """What `storage.job_buckets` names; outside is beside a folder, in the same bucket."""
+    buckets = [(f"arn:aws:s3:::{one.bucket}", one) for one in world.config.storage.job_buckets]
+    files = [("/".join(part for part in (arn, one.prefix, "42/file") if part), one) for arn, one in buckets]
+    folders = [(arn, str(one.prefix)) for arn, one in buckets if one.prefix]
+    return {
+        "job_file": [file for file, _ in files],
+        "job_written_file": [file for file, one in files if one.write],
+        "job_read_file": [file for file, one in files if not one.write],
+        "job_file_outside": [
+            file for arn, one in folders for file in (f"{arn}/others/file", f"{arn}/{one}2/file")
+        ],
+        "job_whole_bucket": [arn for arn, one in buckets if not one.prefix],
+        # one of them: what is listed below belongs to it
+        "job_folder_bucket": [arn for arn, _ in folders[:1]],
+        "job_folder": [folder for _, folder in folders[:1]],
+        "job_key": [one.key.arn for _, one in buckets if one.key],
+    }
+
+
+def _of_orchestrator(world: World) -> Names:
+    """What its optional features name."""
+    kind = world.config.orchestrator
+    tier, serving = getattr(kind, "checkpoint_tier", None), getattr(kind, "inference", None)
+    web_ui = getattr(getattr(kind, "spaces", None), "web_ui", None)
+    return {
+        "checkpoint_bucket": [f"arn:aws:s3:::{tier.bucket}"] if tier else [],
+        "checkpoint_folder": [tier.prefix] if tier else [],
+        "checkpoint_key": [tier.key.arn] if tier and tier.key else [],
+        "checkpoint_namespace": [str(tier.metrics_namespace)] if tier else [],
+        "model_bucket": [f"arn:aws:s3:::{one}" for one in serving.model_buckets] if serving else [],
+        "signing_key": [web_ui.key_arn] if web_ui else [],
     }
 
 

@@ -22,6 +22,8 @@ from ultracluster.model.slurm_topology import head_writes_topology
 TABLES = ROOT / "tests" / "security" / "evaluator"
 OWNERS = {None: None, "aws": OF_AWS, "stranger": STRANGER}
 Table = Literal["allowed", "denied"]
+FEATURES = ("checkpoint-tier", "inference", "spaces", "training-operator")
+"""Settings of an orchestrator that rows ask for by these names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,11 @@ def facts_of(config: Environment) -> frozenset[str]:
     """Words with which rows say `when`: what runs the cluster, its network, storage and roles of nodes."""
     kind, storage = config.orchestrator.kind, config.storage
     repositories = getattr(storage.lustre, "data_repositories", None) or {}
+    features = {word: getattr(config.orchestrator, word.replace("-", "_"), None) for word in FEATURES}
+    tier, spaces, serving = features["checkpoint-tier"], features["spaces"], features["inference"]
+    buckets, watched = storage.job_buckets, config.observability
     words = {
+        **{word: bool(one) for word, one in features.items()},
         kind: True,
         config.network.egress: True,
         "hyperpod": kind.startswith("hyperpod"),
@@ -84,15 +90,27 @@ def facts_of(config: Environment) -> frozenset[str]:
         "own-data": any(not one.bucket for one in repositories.values()),
         "imports": any(one.bucket for one in repositories.values()),
         "protect": config.protect,
-        "job-buckets": bool(storage.job_buckets),
-        "checkpoint-tier": getattr(config.orchestrator, "checkpoint_tier", None) is not None,
-        "inference": getattr(config.orchestrator, "inference", None) is not None,
+        "lustre": storage.lustre is not None,
+        "restricted": any(one.restricted for one in config.node_groups.values()),
+        "own-vpc": config.network.vpc is None,
+        "job-buckets": bool(buckets),
+        "job-writes": any(one.write for one in buckets),
+        "job-whole-bucket": not all(one.prefix for one in buckets),
+        "job-folder": any(one.prefix for one in buckets),
+        "job-bounds": any(one.prefix or not one.write for one in buckets),
+        "job-key": any(one.key for one in buckets),
+        "checkpoint-key": bool(tier and tier.key),
+        "checkpoint-metrics": bool(tier and tier.metrics_namespace),
+        "gateway": bool(serving and serving.gateway),
+        "model-buckets": bool(serving and serving.model_buckets),
         "head-topology": head_writes_topology(resolve(config)),
         "directory": config.directory is not None,
-        "spaces": getattr(config.orchestrator, "spaces", None) is not None,
-        "spaces-web-ui": getattr(getattr(config.orchestrator, "spaces", None), "web_ui", None) is not None,
-        "observability": config.observability is not None,
-        "grafana": config.observability is not None and config.observability.makes_grafana,
+        "spaces-web-ui": bool(spaces and spaces.web_ui),
+        "remote-ide": bool(spaces and spaces.remote_ide),
+        "observability": watched is not None,
+        "own-workspace": watched is not None and watched.makes_workspace,
+        "collector": watched is not None and watched.kind == "hyperpod",
+        "grafana": watched is not None and watched.makes_grafana,
         **{one.role: True for one in config.node_groups.values()},
         **{one.capacity.kind: True for one in config.node_groups.values()},
     }

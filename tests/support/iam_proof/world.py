@@ -151,7 +151,7 @@ class World:
 
     @property
     def closed(self) -> bool:
-        return not any(self.resolved.resources("AWS::EC2::NatGateway"))
+        return self.config.network.egress == "closed"
 
     def _attach(self) -> dict[str, list[str]]:
         """Names of policies by the name of the role; the documents go into `policies`."""
