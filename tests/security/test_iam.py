@@ -1,4 +1,4 @@
-"""What may be done, by whom: no wildcard action, and every wildcard resource has its reason here."""
+"""What templates say of rights, keys and retention; which rights each role has: test_rights.py."""
 
 from __future__ import annotations
 
@@ -18,22 +18,6 @@ from ultracluster.config.orchestrator import KUBERNETES
 KEPT = "RetainExceptOnCreate"
 Get = Callable[[str], Synthesised]
 
-ANY_RESOURCE = {
-    "FindLogs": "logs:DescribeLogGroups knows no resource",
-    "FindSessionLogs": "logs:DescribeLogGroups knows no resource",
-    "WriteMetrics": "cloudwatch:PutMetricData knows no resource; limited by namespace",
-    "SessionManager": "ssmmessages knows no resource",
-    "ReadCloudWatch": "cloudwatch:GetMetricData and ListMetrics know no resource; for Grafana",
-    "DescribeNetwork": "ec2:Describe* know no resource",
-    "RegistryTokens": "ecr:GetAuthorizationToken knows no resource",
-    "RunInVpc": "Lambda asks for these calls on all resources; its code is refused them",
-    "DescribeVolumes": "ec2:Describe* know no resource",
-    "DescribeFileSystems": "fsx:DescribeFileSystems is asked without an id",
-    "ReadCapacityBlocks": "ec2:DescribeCapacityReservations knows no resource",
-    "FindPrefixLists": "ec2:DescribeManagedPrefixLists knows no resource",
-}
-"""Statement id of every identity policy with `Resource: "*"`, and why."""
-
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_no_action_is_a_wildcard(name: str, synthesised: Get) -> None:
@@ -48,16 +32,6 @@ def test_no_action_is_a_wildcard(name: str, synthesised: Get) -> None:
                 assert action != "*", f"{stack}/{logical_id}"
                 # a key that its own account cannot administer is lost: KMS's default statement
                 assert verb != "*" or (service == "kms" and key_policy) or statement["Effect"] == "Deny"
-
-
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_every_wildcard_resource_has_its_reason(name: str, synthesised: Get) -> None:
-    for stack, template in synthesised(name).templates.items():
-        for logical_id, statement in statements(template):
-            if template["Resources"][logical_id]["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::Role"):
-                continue
-            if "*" in many(statement.get("Resource", [])) and statement["Effect"] == "Allow":
-                assert statement.get("Sid") in ANY_RESOURCE, f"{stack}/{logical_id}: {statement}"
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -295,16 +269,3 @@ def test_a_function_in_the_vpc_may_not_touch_interfaces_itself(name: str, synthe
                 assert refused["Effect"] == "Deny" and refused["Resource"] == "*"
                 assert refused["Condition"] == {"Null": {"lambda:SourceFunctionArn": "false"}}
                 assert set(found[policy, sid]["Action"]) <= set(refused["Action"])
-
-
-@pytest.mark.parametrize("name", [*environments_of("eks"), *environments_of("hyperpod-eks")])
-def test_pods_get_addresses_in_the_clusters_vpc_only(name: str, synthesised: Get) -> None:
-    found = [
-        statement
-        for template in synthesised(name).templates.values()
-        for _, statement in statements(template)
-        if statement.get("Sid") == "PodAddresses"
-    ]
-    assert found
-    for statement in found:
-        assert ":vpc/" in json.dumps(statement["Condition"]["ArnLikeIfExists"]["ec2:Vpc"])

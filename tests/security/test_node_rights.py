@@ -108,13 +108,6 @@ def test_interfaces_are_made_and_shared_in_the_nodes_subnet_only(name: str, synt
         assert str(told["Subnets"][0]) in str(statement["Condition"][operator]["ec2:Subnet"])
 
 
-@pytest.mark.parametrize("name", environments_of("pcs"))
-def test_pcs_nodes_register_with_their_own_cluster(name: str, synthesised: Get) -> None:
-    for statements in rights_of_nodes(synthesised(name), environment(name)).values():
-        (statement,) = [one for one in statements if one["Sid"] == "RegisterNode"]
-        assert "*" not in str(statement["Resource"]) and ":cluster/" in str(statement["Resource"])
-
-
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_nodes_read_all_scripts_of_their_cluster(name: str, synthesised: Get) -> None:
     """Older ones as well: a node that starts while an update runs asks for the former folder."""

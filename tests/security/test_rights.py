@@ -30,6 +30,9 @@ NEEDS = needs()
 OF_IMAGES = "images.yaml"
 """Its rows are about no environment: tests/lifecycle/test_image_pipeline.py."""
 SEEDS: dict[str, str] = yaml.safe_load((FOLDER.parent / "seeds.yaml").read_text(encoding="utf-8"))["seeds"]
+REASONS = [
+    (part, one) for part, rights in inference._rights().items() for one in rights.get("statements", ())
+]
 Templates = dict[str, Any]
 Get = Callable[[str], Templates]
 
@@ -135,6 +138,19 @@ def test_a_need_that_does_not_call_is_found() -> None:
     assert not explains({"policy": "AmazonEKS_CNI_Policy"}, "ec2:RunInstances")
     assert not explains({"file": "lifecycle_scripts/files/from_s3.sh"}, "s3:PutObject")
     assert explains({"file": "lifecycle_scripts/files/topology_update.py"}, "ec2:DescribeInstanceTopology")
+
+
+@pytest.mark.parametrize("one", [pytest.param(one, id=f"{part}: {one['sid']}") for part, one in REASONS])
+def test_a_reason_in_the_file_of_rights_is_true(one: dict[str, Any]) -> None:
+    """What says `read-only` reads, what says `only` is bound, and what is bound by nothing else says why."""
+    reads = ("Describe", "Get", "List", "BatchGet")
+    why, verbs = one.get("why", ""), [action.partition(":")[2] for action in one["actions"]]
+    bound = one.get("conditions") or all("{" in resource for resource in one["resources"])
+
+    assert "read-only" not in why or all(verb.startswith(reads) for verb in verbs)
+    assert not re.search(r"(?<!-)\bonly\b", why, re.IGNORECASE) or "read-only" in why or bound
+    wide = any(resource.endswith("*") and resource != "*" for resource in one["resources"])
+    assert why or not wide
 
 
 # Seeds: rights that nobody has

@@ -59,7 +59,6 @@ def _place(world: World) -> Names:
         "instance": [f"{ec2}:instance/i-{digits}"],
         "interface": [f"{ec2}:network-interface/eni-{digits}"],
         "volume": [f"{ec2}:volume/vol-{digits}"],
-        "snapshot": [f"arn:aws:ec2:{world.region}::snapshot/snap-{digits}"],
         "space": [f"arn:aws:ssm:{world.region}:{world.account}:managed-instance/mi-{digits}"],
         "space_document": [f"arn:aws:ssm:{world.region}:{world.account}:document/SageMaker-SpaceSSH"],
         "advanced_tier": [
@@ -82,7 +81,6 @@ def _made(world: World) -> Names:
             for stack, logical, _ in world.resolved.resources("AWS::IAM::OIDCProvider")
         ],
         "key": _arns(world, "AWS::KMS::Key"),
-        "function": _arns(world, "AWS::Lambda::Function"),
         "kubectl_function": _arns(
             world, "AWS::Lambda::Function", begins="ControlPlaneKubectlProviderHandler"
         ),
@@ -95,7 +93,6 @@ def _made(world: World) -> Names:
             world.resolved.ref(stack, logical)
             for stack, logical, _ in world.resolved.resources("AWS::RDS::DBInstance")
         ],
-        "file_system": _arns(world, "AWS::FSx::FileSystem", "ResourceARN"),
         "metrics_workspace": _arns(world, "AWS::APS::Workspace"),
         "alert_topic": _arns(world, "AWS::SNS::Topic", "TopicArn", "ObservabilityTopic"),
         "single_events_topic": _arns(world, "AWS::SNS::Topic", "TopicArn", "EventsSingleEvents"),
@@ -126,7 +123,6 @@ def _roles(world: World) -> Names:
     of_nodes = nodes(world)
     return {
         "role": list(world.roles),
-        "role_but_jobs": [arn for arn, one in world.roles.items() if "JobRole" not in one.label],
         "job_role": [arn for arn, one in world.roles.items() if "JobRole" in one.label],
         "space_role": [arn for arn in world.roles if "SpacesRolesAgent" in arn],
         "node_role": sorted({str(one.role) for many in of_nodes.values() for one in many}),
@@ -171,7 +167,6 @@ def _network(world: World) -> Names:
             + world.resolved.attribute(stack, logical, "DefaultSecurityGroup")
             for stack, logical, _ in world.resolved.resources("AWS::EC2::VPC")
         ],
-        "security_group": arns("AWS::EC2::SecurityGroup", "security-group"),
     }
 
 
