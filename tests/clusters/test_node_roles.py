@@ -193,7 +193,9 @@ def test_the_ebs_driver_is_bound_to_its_own_volumes_and_the_clusters_nodes(team:
     tagged = {"ec2:ResourceTag/ebs.csi.aws.com/cluster": "true"}
 
     for sid in ("RestoreOwnSnapshots", "SnapshotOwnVolumes", "DeleteOwnSnapshots", "UseOwnVolumes"):
-        assert found[sid]["Condition"] == {"StringEquals": tagged}
+        assert found[sid]["Condition"]["StringEquals"] == tagged
+        (whose,) = found[sid]["Condition"]["StringEqualsIfExists"].items()
+        assert whose == ("ec2:ResourceTag/ebs.csi.aws.com/cluster-name", cluster.cluster_name)
     for statement in found.values():
         if "ec2:AttachVolume" in statement["Action"] and ":instance/" in str(statement["Resource"]):
             ((_, name),) = statement["Condition"]["StringEquals"].items()

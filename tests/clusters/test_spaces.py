@@ -55,7 +55,15 @@ def test_the_controller_touches_only_what_is_tagged_as_this_clusters(templates: 
     anywhere = {sid for sid, one in found.items() if one["Resource"] == "*"}
 
     assert anywhere == {"RegisterSpaces", "FindSpaces"}
-    for sid in ("RegisterSpaces", "TagSpaces", "EnterAndEndSpaces", "MakeSessionDocuments"):
+    tagged = (
+        "RegisterSpaces",
+        "TagSpaces",
+        "EnterSpaces",
+        "EndSpaces",
+        "MakeSessionDocument",
+        "TagSessionDocument",
+    )
+    for sid in tagged:
         condition = json.dumps(found[sid]["Condition"])
         assert "sagemaker.amazonaws.com/eks-cluster-arn" in condition
         assert "control-plane-ClusterArn" in condition

@@ -61,7 +61,7 @@ class EksAddons(Construct):
         volumes = role("aws-ebs-csi-driver")
         allow_volumes(volumes, key, cluster_name=cluster.cluster_name)
         if hyperpod_volumes:
-            allow_volumes_on_hyperpod(volumes, eks_cluster_arn=arn)
+            allow_volumes_on_hyperpod(volumes, eks_cluster_arn=arn, cluster_name=cluster.cluster_name)
         accounts: dict[str, dict[str, iam.Role]] = {
             "coredns": {},
             "aws-ebs-csi-driver": {"ebs-csi-controller-sa": volumes},

@@ -16,9 +16,14 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 _TAG = "ebs.csi.aws.com/cluster"
 """The driver puts it on all that it makes, with the value `true`."""
-_OF_CLUSTER = ("eks:cluster-name", "eks:eks-cluster-name", "ebs.csi.aws.com/cluster-name")
+_NAME_TAG = "ebs.csi.aws.com/cluster-name"
+"""With the cluster's name: the driver puts it on what it makes since 1.58, where it is told of the cluster
+(kubernetes-sigs/aws-ebs-csi-driver, docs/tagging.md; AmazonEBSCSIDriverEKSClusterScopedPolicy, 2026-04-16)."""
+_OF_CLUSTER = ("eks:cluster-name", "eks:eks-cluster-name", _NAME_TAG)
 """Tags that tell whose node an instance is: EKS's on managed nodes, Karpenter's, and one that people give to
 nodes of their own. A node without any of them gets no volume."""
+EKS_TAG = "ultracluster:eks-cluster"
+"""Of a HyperPod cluster: the name of its EKS cluster."""
 _SEES = [
     f"ec2:Describe{name}"
     for name in (
@@ -66,20 +71,27 @@ def allow_volumes(role: iam.Role, key: kms.IKey, *, cluster_name: str) -> None:
     )
 
 
-def allow_volumes_on_hyperpod(role: iam.Role, *, eks_cluster_arn: str) -> None:
+def allow_volumes_on_hyperpod(role: iam.Role, *, eks_cluster_arn: str, cluster_name: str) -> None:
     """Volumes attached to HyperPod's nodes: instances of a service's account, out of reach of EC2's rights.
 
     SageMaker Developer Guide, "Using the Amazon EBS CSI driver on SageMaker HyperPod EKS clusters", section
     Additional permissions.
+
+    Args:
+        eks_cluster_arn: the EKS cluster of the nodes.
+        cluster_name: its name, which the HyperPod cluster has as its tag `EKS_TAG`.
     """
     clusters = Stack.of(role).format_arn(service="sagemaker", resource="cluster", resource_name="*")
     verbs = ("AttachClusterNodeVolume", "DescribeClusterNode", "DetachClusterNodeVolume")
-    for sid, actions, arn in (
-        ("AttachToHyperPod", [f"sagemaker:{verb}" for verb in verbs], clusters),
-        ("DescribeEksCluster", ["eks:DescribeCluster"], eks_cluster_arn),
+    ours = {"StringEquals": {f"aws:ResourceTag/{EKS_TAG}": cluster_name}}
+    for sid, actions, arn, conditions in (
+        ("AttachToHyperPod", [f"sagemaker:{verb}" for verb in verbs], clusters, ours),
+        ("DescribeEksCluster", ["eks:DescribeCluster"], eks_cluster_arn, None),
     ):
-        role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=[arn]))
-    why = "The HyperPod cluster is created after the driver, and its ARN has a random id."
+        role.add_to_policy(
+            iam.PolicyStatement(sid=sid, actions=actions, resources=[arn], conditions=conditions)
+        )
+    why = "The HyperPod cluster is created after the driver, and its ARN has a random id; its tag tells it."
     acknowledge(role, {wildcard(role, clusters): why})
 
 
@@ -87,7 +99,11 @@ def _statements(
     volumes: str, snapshots: str, nodes: str, key: kms.IKey, cluster_name: str
 ) -> Iterator[tuple[str, list[str], list[str], Mapping[str, object] | None]]:
     asked = {"StringEquals": {f"aws:RequestTag/{_TAG}": "true"}}
-    marked = {"StringEquals": {f"ec2:ResourceTag/{_TAG}": "true"}}
+    marked = {
+        "StringEquals": {f"ec2:ResourceTag/{_TAG}": "true"},
+        # older ones do not say whose they are
+        "StringEqualsIfExists": {f"ec2:ResourceTag/{_NAME_TAG}": cluster_name},
+    }
     made_with = {"StringEquals": {"ec2:CreateAction": ["CreateSnapshot", "CreateVolume"]}}
     yield "MakeVolumes", ["ec2:CreateVolume"], [volumes], asked
     yield "RestoreOwnSnapshots", ["ec2:CreateVolume"], [snapshots], marked
@@ -107,4 +123,4 @@ def _statements(
     yield "UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], for_aws
 
 
-__all__ = ["allow_volumes", "allow_volumes_on_hyperpod"]
+__all__ = ["EKS_TAG", "allow_volumes", "allow_volumes_on_hyperpod"]

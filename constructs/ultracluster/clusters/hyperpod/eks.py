@@ -30,6 +30,7 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
+from ultracluster.clusters.eks.volume_rights import EKS_TAG
 from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
 from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins
@@ -333,8 +334,11 @@ class HyperPodEksCluster(ClusterConstruct):
                 else None
             ),
             cluster_role=self._karpenter_role() if scales else None,
-            # what Karpenter's role asks for; the CDK adds the stack's own tags
-            tags=[CfnTag(key=CLUSTER_TAG, value=self.cluster_name)] if scales else None,
+            # what the roles of the EBS driver and of Karpenter ask for; the CDK adds the stack's own tags
+            tags=[
+                CfnTag(key=EKS_TAG, value=self.control_plane.cluster_name),
+                *([CfnTag(key=CLUSTER_TAG, value=self.cluster_name)] if scales else []),
+            ],
             tiered_storage_config=_tiered(config.tiered_checkpoints_percent),
             instance_groups=[
                 kubernetes_group(

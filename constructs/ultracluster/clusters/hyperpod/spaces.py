@@ -1,6 +1,8 @@
 """What the add-on of SageMaker Spaces may do: register spaces of this cluster with Systems Manager, and sign
 people's tokens. Written out after AmazonSageMakerSpacesControllerPolicy (v3, 2026-02-12) and
-AmazonSageMakerSpacesRouterPolicy (AWS Managed Policy Reference), for this cluster's ARN alone.
+AmazonSageMakerSpacesRouterPolicy (AWS Managed Policy Reference), for this cluster's ARN alone, and less what
+the add-on's source does not do (jupyter-infra/jupyter-k8s-aws b6adb6f, 2026-08-07, internal/awsplugin): tags
+of nodes that are registered, documents of other names, resetting the tier.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ ADDON = "amazon-sagemaker-spaces"
 _MANAGED_BY = "sagemaker.amazonaws.com/managed-by"
 _CLUSTER = "sagemaker.amazonaws.com/eks-cluster-arn"
 _TIER = "managed-instance/activation-tier"
+_DOCUMENT = "SageMaker-SpaceSSHSessionDocument"
+"""The document that the add-on makes, one for the account (internal/awsplugin/constants.go)."""
 
 
 class SpacesRoles(Construct):
@@ -88,36 +92,44 @@ class SpacesRoles(Construct):
         tags = {_MANAGED_BY: ADDON, _CLUSTER: self._eks_cluster_arn}
         asked = {"StringEquals": {f"aws:RequestTag/{key}": value for key, value in tags.items()}}
         marked = {"StringEquals": {f"ssm:resourceTag/{key}": value for key, value in tags.items()}}
-        spaces, documents = self._ssm("managed-instance", "*"), self._ssm("document", "SageMaker-Space*")
+        spaces, document = self._ssm("managed-instance", "*"), self._ssm("document", _DOCUMENT)
         ssh = self._ssm("document", "AWS-StartSSHSession", account="")
         to_ssm = {"StringEquals": {"iam:PassedToService": "ssm.amazonaws.com"}}
         seen = ["ssm:DescribeActivations", "ssm:DescribeInstanceInformation", "ssm:DescribeSessions"]
         _add(role, "RegisterSpaces", ["ssm:CreateActivation"], ["*"], asked)
         _add(role, "FindSpaces", [*seen, "ssm:DeleteActivation"], ["*"])
-        # A space of another cluster is not retagged (Service Authorization Reference: aws:ResourceTag counts
-        # for this call). What has no such tag may be: it is asked for a node that has none yet, when it is
-        # registered with its tags, and no key tells that from a server of somebody else.
-        kept = {"StringEqualsIfExists": {f"aws:ResourceTag/{key}": value for key, value in tags.items()}}
-        _add(role, "TagSpaces", ["ssm:AddTagsToResource"], [spaces, agent.role_arn], asked | kept)
-        used = ["ssm:DeregisterManagedInstance", "ssm:StartSession"]
-        _add(role, "EnterAndEndSpaces", used, [spaces], marked)
-        ours = {"StringEquals": {f"aws:RequestTag/{_MANAGED_BY}": ADDON}}
-        _add(role, "TagSessionDocuments", ["ssm:AddTagsToResource"], [documents], ours)
-        _add(role, "SessionDocuments", ["ssm:StartSession"], [ssh, documents])
-        _add(role, "MakeSessionDocuments", ["ssm:CreateDocument"], [documents], asked)
-        _add(role, "SeeSessionDocuments", ["ssm:DescribeDocument"], [documents])
+        # The tags of an activation are asked for before its node is registered, and has an id. What has one
+        # may be a server of somebody else: whoever tags it could then enter and end it as a space.
+        _add(role, "TagSpaces", ["ssm:AddTagsToResource"], [spaces, agent.role_arn], asked)
+        registered = iam.PolicyStatement(
+            sid="TagNoNode",
+            effect=iam.Effect.DENY,
+            actions=["ssm:AddTagsToResource"],
+            resources=[self._ssm("managed-instance", "mi-*")],
+        )
+        role.add_to_policy(registered)
+        _add(role, "EndSpaces", ["ssm:DeregisterManagedInstance"], [spaces], marked)
+        # else a session without a document opens the account's default one, which is a shell
+        checked = {"BoolIfExists": {"ssm:SessionDocumentAccessCheck": "true"}}
+        _add(role, "EnterSpaces", ["ssm:StartSession"], [spaces], marked | checked)
+        _add(role, "SessionDocuments", ["ssm:StartSession"], [ssh, document])
+        # of one name, and it cannot be changed: no other document is there to enter with
+        of_session = {"StringEquals": asked["StringEquals"] | {"ssm:DocumentType": "Session"}}
+        _add(role, "MakeSessionDocument", ["ssm:CreateDocument"], [document], of_session)
+        _add(role, "TagSessionDocument", ["ssm:AddTagsToResource"], [document], asked)
+        _add(role, "SeeSessionDocument", ["ssm:DescribeDocument"], [document])
         _add(role, "PassAgentRole", ["iam:PassRole"], [agent.role_arn], to_ssm)
-        tier = [f"ssm:{verb}ServiceSetting" for verb in ("Get", "Reset", "Update")]
+        tier = ["ssm:GetServiceSetting", "ssm:UpdateServiceSetting"]
         # Session Manager is for managed nodes of the advanced tier only
         _add(role, "AdvancedTier", tier, [self._ssm("servicesetting", f"ssm/{_TIER}")])
         acknowledge(
             role,
             {
                 "AwsSolutions-IAM5[Resource::*]": "Activations have no ARN; a new one must carry this "
-                "cluster's tag (Service Authorization Reference, AWS Systems Manager).",
-                wildcard(role, spaces): "Spaces come and go; each must carry the tag of this cluster, and "
-                "gets it while it carries none.",
-                wildcard(role, documents): "The add-on makes them, and names them so.",
+                "cluster's tag, and which is deleted no condition key tells (Service Authorization "
+                "Reference, AWS Systems Manager).",
+                wildcard(role, spaces): "Spaces come and go; each must carry the tag of this cluster, which "
+                "nothing gets once it is registered.",
             },
         )
 
