@@ -85,9 +85,33 @@ def test_the_folder_that_stays_lies_beside_those_of_the_content(synthesised: Get
     configuration = json.dumps(cluster_of(made)["Properties"]["ClusterConfiguration"])
 
     # that of head and login nodes, and those of the queues
-    assert len(set(re.findall(rf"/({P5}/[0-9a-f]{{12}})/files/from_s3\.sh", configuration))) > 1
+    hashes = set(re.findall(rf"/{P5}/([0-9a-f]{{12}})/files/from_s3\.sh", configuration))
+    assert len(hashes) > 1
     assert f"/{P5}/current/files/from_s3.sh" in configuration
     assert stable["Prune"] is False
+
+    # which of them is the newest, nobody can say who writes to the bucket only
+    ((logical, parameter),) = made.resources("AWS::SSM::Parameter").items()
+    assert parameter["Properties"]["Name"] == f"/ultracluster/scripts/{P5}"
+    assert re.fullmatch("[0-9a-f]{64}", parameter["Properties"]["Value"])
+    assert parameter["Properties"]["Value"][:12] in hashes
+    upload, current = (
+        one
+        for name, one in made.resources("Custom::CDKBucketDeployment").items()
+        for wanted in (P5, f"{P5}/current")
+        if one["Properties"]["DestinationBucketKeyPrefix"] == wanted
+    )
+    assert logical.rpartition("/")[2] in current["DependsOn"]
+    assert all(len(one["Properties"]["SourceObjectKeys"]) == 1 for one in (upload, current))
+
+
+def test_head_and_login_nodes_read_what_was_deployed_and_nobody_writes_it(synthesised: Get) -> None:
+    template = synthesised(P5).templates[f"{P5}-cluster"]
+    rights = [one for _, one in statements(template) if "ssm:GetParameter" in many(one["Action"])]
+
+    assert [one["Sid"] for one in rights] == ["ReadDeployed", "ReadDeployed"]
+    assert all(f"parameter/ultracluster/scripts/{P5}" in json.dumps(one["Resource"]) for one in rights)
+    assert "ssm:PutParameter" not in json.dumps([one for _, one in statements(template)])
 
 
 def test_one_uploading_function_writes_both_folders(synthesised: Get) -> None:

@@ -16,8 +16,11 @@ fake() {
 
 scenario() {
   ln -sf "$(type -P find)" "$REAL/find"
-  # A bucket is a folder. The first $FAKE/s3_failures calls fail.
+  # A bucket is a folder, a parameter is a file. The first $FAKE/s3_failures calls of S3 fail.
   fake aws <<'FAKE'
+if [[ "$1 $2 $3" == 'ssm get-parameter --name' ]]; then
+  exec cat "$FAKE/parameters$4"
+fi
 [[ "$1 $2" == 's3 cp' ]]
 left=$(cat "$FAKE/s3_failures" 2>/dev/null || echo 0)
 if ((left > 0)); then
@@ -27,9 +30,7 @@ fi
 from=$FAKE/s3/${*: -2:1}
 to=${*: -1}
 from=${from/s3:\/\//}
-if [[ $to == - ]]; then
-  cat "$from"
-elif [[ " $* " == *' --recursive '* ]]; then
+if [[ " $* " == *' --recursive '* ]]; then
   [[ -d $from ]] || exit 0 # as the AWS CLI: no object, no error
   cp -r "$from." "$to"
 else
@@ -208,22 +209,31 @@ for file in sorted(path for path in pathlib.Path(root).rglob("*") if path.is_fil
     digest.update(name.encode() + b"\0" + (b"x" if name in executable else b"-") + file.read_bytes() + b"\0")
 configuration = {key: value for key, value in json.loads(pathlib.Path(root, "cluster.json").read_text()).items() if key != "mounts"}
 digest.update(json.dumps(configuration, sort_keys=True).encode())
-print(digest.hexdigest()[:12])
+print(digest.hexdigest())
 PYTHON
+}
+
+# The hash of a folder of $FAKE/s3/scripts/dev as a node sees it: what begins with `#!` is executable.
+node_hash() {
+  rm -rf "$FAKE/s3/scripts/dev/new"
+  cp -r "$FAKE/s3/scripts/dev/$1" "$FAKE/s3/scripts/dev/new"
+  content_hash entry.sh files/inner.sh
+  rm -rf "$FAKE/s3/scripts/dev/new"
 }
 
 fetch() { on_node ULTRACLUSTER_RETRY_SECONDS=0 bash "$SCRIPTS/files/from_s3.sh" "$@"; }
 
 bucket() {
-  mkdir -p "$FAKE/s3/scripts/dev"/{new/files,current}
+  mkdir -p "$FAKE/s3/scripts/dev"/new/files "$FAKE/parameters/ultracluster/scripts"
   echo 'echo "entry of ${0%/*}: $*" | sed "s,/.*/,,"' >"$FAKE/s3/scripts/dev/new/entry.sh"
   echo '"$(dirname "$0")/../entry.sh" from files' >"$FAKE/s3/scripts/dev/new/files/inner.sh"
   sed -i '1i #!'"$REAL/bash" "$FAKE/s3/scripts/dev/new"/{entry,files/inner}.sh
   echo "no script" >"$FAKE/s3/scripts/dev/new/files/limits.conf"
   printf '{"schema": 1, "é": [1, 2.5, null], "mounts": {"lustre": "fs-1"}}' >"$FAKE/s3/scripts/dev/new/cluster.json"
-  HASH=$(content_hash entry.sh files/inner.sh)
+  DIGEST=$(content_hash entry.sh files/inner.sh)
+  HASH=${DIGEST:0:12}
   mv "$FAKE/s3/scripts/dev/new" "$FAKE/s3/scripts/dev/$HASH"
-  printf 's3://scripts/dev/%s' "$HASH" >"$FAKE/s3/scripts/dev/current/uri"
+  echo "$DIGEST" >"$FAKE/parameters/ultracluster/scripts/dev"
 }
 
 @test "scripts from S3: fetched once, run with their arguments" {
@@ -238,12 +248,40 @@ bucket() {
   assert::never_called aws
 }
 
-@test "scripts from S3: the folder that stays leads to the newest" {
+@test "scripts from S3: the folder that stays leads to what was deployed last" {
   bucket
+  mkdir -p "$ULTRACLUSTER_ROOT/etc/parallelcluster"
+  echo 'cfn_region=eu-north-1' >"$ULTRACLUSTER_ROOT/etc/parallelcluster/cfnconfig"
   run fetch s3://scripts/dev/current entry
   assert::status 0
   assert::contains "$output" "entry of $HASH"
   [[ -x $ULTRACLUSTER_ROOT/opt/ultracluster/scripts/$HASH/entry.sh ]]
+  assert::called 'aws ssm get-parameter --name /ultracluster/scripts/dev --query Parameter.Value --output text --region eu-north-1'
+}
+
+@test "scripts from S3: nothing in the bucket decides which scripts are the newest" {
+  bucket
+  # Whoever writes to the bucket adds scripts of his own, whose name is their hash, and says that they are the newest.
+  cp -r "$FAKE/s3/scripts/dev/$HASH" "$FAKE/s3/scripts/dev/new"
+  echo "echo mine" >>"$FAKE/s3/scripts/dev/new/entry.sh"
+  local mine
+  mine=$(content_hash entry.sh files/inner.sh)
+  mv "$FAKE/s3/scripts/dev/new" "$FAKE/s3/scripts/dev/${mine:0:12}"
+  mkdir -p "$FAKE/s3/scripts/dev/current"
+  printf 's3://scripts/dev/%s' "${mine:0:12}" >"$FAKE/s3/scripts/dev/current/uri"
+  run fetch s3://scripts/dev/current entry
+  assert::status 0
+  assert::contains "$output" "entry of $HASH"
+}
+
+@test "scripts from S3: another content with the first twelve digits of the hash does not run" {
+  bucket
+  local other
+  other=${DIGEST:0:12}$(printf '0%.0s' {1..52})
+  echo "$other" >"$FAKE/parameters/ultracluster/scripts/dev"
+  run fetch s3://scripts/dev/current entry
+  assert::status 1
+  assert::contains "$output" "its hash is $DIGEST, deployed was $other"
 }
 
 @test "scripts from S3: what was changed after the deploy does not run" {
@@ -255,7 +293,11 @@ bucket() {
     (cd "$FAKE/s3/scripts/dev/$HASH" && eval "$change")
     run fetch "s3://scripts/dev/$HASH" entry
     assert::status 1
-    assert::equal "FAILED from_s3: what is in s3://scripts/dev/$HASH is not what its name says: it was changed after the deploy, nothing of it runs here" "$output"
+    changed=$(node_hash "$HASH")
+    assert::equal "FAILED from_s3: what is in s3://scripts/dev/$HASH was changed after the deploy, nothing of it runs here: its hash is $changed, deployed was $HASH" "$output"
+    run fetch s3://scripts/dev/current entry
+    assert::status 1
+    assert::equal "FAILED from_s3: what is in s3://scripts/dev/$HASH was changed after the deploy, nothing of it runs here: its hash is $changed, deployed was $DIGEST" "$output"
   done
   # A mount is written in by the deploy.
   rm -rf "$FAKE/s3"
@@ -277,10 +319,14 @@ bucket() {
   run fetch s3://scripts/dev/ffffffffffff entry
   assert::status 1
   assert::equal 'FAILED from_s3: there is no entry.sh in s3://scripts/dev/ffffffffffff' "$output"
-  echo 'https://example.com/' >"$FAKE/s3/scripts/dev/current/uri"
+  echo 'https://example.com/' >"$FAKE/parameters/ultracluster/scripts/dev"
   run fetch s3://scripts/dev/current entry
   assert::status 1
-  assert::equal 'FAILED from_s3: s3://scripts/dev/current/uri holds no s3:// folder' "$output"
+  assert::equal 'FAILED from_s3: the parameter /ultracluster/scripts/dev holds no hash of scripts' "$output"
+  rm "$FAKE/parameters/ultracluster/scripts/dev"
+  run fetch s3://scripts/dev/current entry
+  assert::status 1
+  assert::contains "$output" 'FAILED from_s3: the parameter /ultracluster/scripts/dev, which says what was deployed, cannot be read'
   echo 99 >"$FAKE/s3_failures"
   run fetch "s3://scripts/dev/$HASH" entry
   assert::status 1

@@ -23,6 +23,8 @@ from ultracluster.scripts_folder import CONFIGURATION, name_in_folder, own_step,
 
 HEAD = "files/self_extracting.sh"
 """Unpacks what follows its last line, and runs the entry that its first argument names."""
+_NAME = 12
+"""Digits of a hash that name a folder."""
 _LARGEST_BLOCK = 0xFFFF  # of deflate, stored
 NODE_FILE = "node.sh"
 """All scripts of a group in one file, below its prefix."""
@@ -41,7 +43,8 @@ class Bundle:
         files: content by path.
         configuration: written as `cluster.json` next to them, completed by what is known only after deploy;
             None where the files hold all.
-        sha256: 64 hex digits of the one file, as PCS's `Checksum` takes them; empty for a folder.
+        sha256: 64 hex digits: of the one file, as PCS's `Checksum` takes them, or of the scripts and the
+            configuration of a folder, whose first twelve are its name; empty for others.
     """
 
     folder: str
@@ -93,10 +96,12 @@ class NodeFiles:
 
     def in_folder(self, configuration: Mapping[str, Any]) -> Bundle:
         """Every file by its own, with `cluster.json` next to them."""
+        sha256 = content_digest(self.root, self.paths, configuration)
         return Bundle(
-            folder=content_hash(self.root, self.paths, configuration),
+            folder=sha256[:_NAME],
             files=_contents(self.root, self.paths) | own_steps_of(configuration),
             configuration=configuration,
+            sha256=sha256,
         )
 
     def in_one_file(self, configuration: Mapping[str, Any]) -> Bundle:
@@ -138,13 +143,18 @@ def _contents(root: Path, paths: Sequence[Path]) -> dict[str, bytes]:
 
 def content_hash(folder: Path, files: Sequence[Path], configuration: Mapping[str, Any]) -> str:
     """Twelve hex digits that change when one of the files, its mode or the configuration changes."""
+    return content_digest(folder, files, configuration)[:_NAME]
+
+
+def content_digest(folder: Path, files: Sequence[Path], configuration: Mapping[str, Any]) -> str:
+    """All 64 hex digits of it."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(name_in_folder(folder, file).encode() + b"\0")
         digest.update(b"x" if file.stat().st_mode & 0o100 else b"-")
         digest.update(file.read_bytes() + b"\0")
     digest.update(json.dumps(configuration, sort_keys=True).encode())
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ from ultracluster.security.principals import trusted
 _BY_IMAGE_BUILDER = "EC2 Image Builder"
 _NO_RESOURCE = "These calls know no resources (Service Authorization Reference)."
 _OWN = (
-    "Ids are not known before; what is changed or ended has Image Builder's own tag, which as in AWS's policy "
-    "it may put on any image and snapshot (docs/security.md, What is not promised)."
+    "Ids are not known before; what is changed or ended has Image Builder's own tag, which, as in AWS's "
+    "policy, it may put on any image and snapshot (docs/security.md, What is not promised)."
 )
 _LOOK = [
     f"ec2:Describe{name}"

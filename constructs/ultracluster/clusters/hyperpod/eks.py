@@ -18,6 +18,7 @@ from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.interface import IEksControlPlane, issuer_url_of
 from ultracluster.clusters.eks.system import System, add_system
+from ultracluster.clusters.eks.volume_rights import EKS_TAG
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.given import (
     Given,
@@ -30,7 +31,6 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.eks.volume_rights import EKS_TAG
 from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
 from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins

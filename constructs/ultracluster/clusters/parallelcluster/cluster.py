@@ -200,6 +200,8 @@ class ParallelClusterCluster(ClusterConstruct):
                     **metrics_deployed(made.cluster, metrics),
                 },
             )
+        # a login node that fetches the newest script must have the rights that it asks for
+        self._scripts.current.node.add_dependency(*self.policies.values())
         self.roles = {}
         self._principal = every(one.grant_principal for one in self.policies.values())
         use_bucket_key(self.scripts_bucket, self.key, self)

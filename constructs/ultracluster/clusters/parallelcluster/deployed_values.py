@@ -106,13 +106,18 @@ class DeployedValues:
         return f"s3://{self.scripts_bucket}/{folder}/{hashes[queue]}"
 
     def current_scripts_uri(self, cluster_name: str) -> str:
-        """The folder that never changes its name, and names the newest of the others."""
+        """The folder that never changes its name, and leads to the newest of the others."""
         return f"s3://{self.scripts_bucket}/{current_prefix(cluster_name)}"
 
 
 def current_prefix(cluster_name: str) -> str:
-    """Where in the bucket a cluster's newest scripts are named."""
+    """Where in the bucket the script is that leads to a cluster's newest ones."""
     return f"{cluster_name}/current"
+
+
+def deployed_parameter(cluster_name: str) -> str:
+    """Parameter of Systems Manager with the hash of a cluster's newest scripts; from_s3.sh knows the name."""
+    return f"/ultracluster/scripts/{cluster_name}"
 
 
 FURTHER_SUBNETS = "FurtherSubnetIds"

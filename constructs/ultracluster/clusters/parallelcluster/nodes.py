@@ -12,10 +12,11 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_deployment as deployment
 from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from ultracluster.clusters.parallelcluster.actions import FETCH, IMEX, ON_CONFIGURED, ON_START
-from ultracluster.clusters.parallelcluster.deployed_values import current_prefix
+from ultracluster.clusters.parallelcluster.deployed_values import current_prefix, deployed_parameter
 from ultracluster.clusters.state import state_bundles
 from ultracluster.config.nodes import Role
 from ultracluster.lifecycle.bundles import NodeFiles, tools
@@ -30,16 +31,18 @@ ENTRIES = (ON_START, ON_CONFIGURED)
 
 
 class ParallelClusterScripts(Construct):
-    """The scripts of one cluster: a folder for each content hash, and one that stays and names the newest.
+    """The scripts of one cluster: a folder for each content hash, and one that stays and leads to the newest.
 
     Head and login nodes have one folder, each queue has its own: a change of the former replaces no compute
     node. ParallelCluster refuses an update in which the actions of head or login nodes changed, so these name
-    the folder that stays.
+    the folder that stays. Which is the newest stands in a parameter, not in the bucket: whoever writes to the
+    bucket only cannot have them run another.
 
     Attributes:
         bundle: the upload of the folders.
         prefix: that of head and login nodes, `<cluster>/<content hash>`.
         queues: content hashes of the queues, as `DeployedValues.queue_scripts` has them.
+        deployed: the parameter with the hash of the newest.
         current: the upload into the one that stays.
     """
 
@@ -71,12 +74,13 @@ class ParallelClusterScripts(Construct):
             name: queue.in_folder(script_configuration(cluster, *groups, locked=locked))
             for name, groups in cluster.partitions.items()
         }
+        newest = head.in_folder(script_configuration(cluster, *own, locked=locked))
         self.bundle = ScriptBundle(
             self,
             "Bundle",
             bucket=bucket,
             name=cluster_name,
-            bundles={"": head.in_folder(script_configuration(cluster, *own, locked=locked)), **queues},
+            bundles={"": newest, **queues},
             others=[*tools(script_configuration(cluster, locked=locked)), *state_bundles(cluster)],
             deployed_values=deployed_values,
         )
@@ -91,7 +95,6 @@ class ParallelClusterScripts(Construct):
             self,
             "Current",
             sources=[
-                deployment.Source.data("uri", self.bundle.uris[""]),
                 deployment.Source.data(FETCH, (scripts_folder() / FETCH).read_text(encoding="utf-8")),
             ],
             destination_bucket=bucket,
@@ -102,8 +105,16 @@ class ParallelClusterScripts(Construct):
             memory_limit=MEMORY_MIB,
             log_group=log_group,
         )
-        # it names the bundle: that must be there
-        self.current.node.add_dependency(self.bundle)
+        self.deployed = ssm.StringParameter(
+            self,
+            "Deployed",
+            parameter_name=deployed_parameter(cluster_name),
+            string_value=newest.sha256,
+            description=f"Hash of the scripts of head and login nodes of {cluster_name}",
+        )
+        # it names a folder: that must be there, and what reads it comes last
+        self.deployed.node.add_dependency(self.bundle)
+        self.current.node.add_dependency(self.deployed)
 
 
 class PlainPasswordSecret(Construct):
@@ -200,6 +211,10 @@ class ParallelClusterNodePolicy(Construct):
             ): "Every content hash of this cluster's scripts: while an update runs, some "
             "nodes still read the older one.",
         }
+        if nodes != "compute":
+            name = deployed_parameter(cluster_name).lstrip("/")
+            deployed = stack.format_arn(service="ssm", resource="parameter", resource_name=name)
+            statements.append(_statement("ReadDeployed", ["ssm:GetParameter"], [deployed]))
         if blocks:
             statements.append(_statement("ReadCapacityBlocks", ["ec2:DescribeCapacityReservations"], ["*"]))
             accepted["AwsSolutions-IAM5[Resource::*]"] += " Reservations cannot be named, either."
