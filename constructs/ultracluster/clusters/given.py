@@ -303,12 +303,21 @@ def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:
     )
 
 
-def scripts_bucket_of(scope: Construct, given: s3.IBucket | None, key: kms.IKey) -> s3.IBucket:
+def scripts_bucket_of(
+    scope: Construct, given: s3.IBucket | None, key: kms.IKey, cluster_name: str
+) -> s3.IBucket:
     """Where lifecycle scripts go: the bucket that was given, else one that is made."""
     if given:
         return given
     logs = LogBucket(scope, "LogBucket").bucket
-    return DataBucket(scope, "ScriptsBucket", key=key, log_bucket=logs, log_prefix="scripts/").bucket
+    return DataBucket(
+        scope,
+        "ScriptsBucket",
+        key=key,
+        log_bucket=logs,
+        log_prefix="scripts/",
+        scripts_of=cluster_name,
+    ).bucket
 
 
 def waits_of_nodes(

@@ -12,7 +12,7 @@ from constructs import Construct
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.perimeter import Perimeter, bucket_statement
-from ultracluster.security.principals import service
+from ultracluster.security.principals import anyone, service
 
 
 class LogBucket(Construct):
@@ -81,6 +81,7 @@ class DataBucket(Construct):
         log_bucket: s3.IBucket | None = None,
         log_prefix: str | None = None,
         perimeter: Perimeter | None = None,
+        scripts_of: str | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """Make the bucket.
@@ -91,6 +92,7 @@ class DataBucket(Construct):
             log_prefix: key prefix of those logs, ending in a slash; by default the construct's id.
             perimeter: whose principals it answers; by default this account's. A partner whom a statement of
                 yours lets in must be in one of its accounts, or of its organization.
+            scripts_of: name of a cluster whose scripts it holds: no credentials of an instance change them.
             removal_policy: what happens to it when it leaves the stack. By default it stays, but for a
                 creation that is rolled back.
         """
@@ -121,6 +123,8 @@ class DataBucket(Construct):
             removal_policy=removal_policy,
         )
         _confine(self.bucket, perimeter)
+        if scripts_of:
+            self.bucket.add_to_resource_policy(_scripts_are_read(self.bucket, scripts_of))
         acknowledge(
             self.bucket,
             {
@@ -166,6 +170,24 @@ class CertificateBucket(Construct):
             self.bucket,
             {"AwsSolutions-S1": "It holds certificates, which are public."},
         )
+
+
+def _scripts_are_read(bucket: s3.Bucket, cluster_name: str) -> iam.PolicyStatement:
+    """What nodes run as root they do not write, whatever their roles come to allow.
+
+    IAM User Guide, "AWS global condition context keys": the key is there where the credentials are those of
+    an EC2 instance's role. Documents of people (`state/`) and mirrors are not meant: an administrator may
+    write them from an instance.
+    """
+    folders = ("?" * 12, "current", "tools")  # the name of a content hash has twelve digits
+    return iam.PolicyStatement(
+        sid="NodesOnlyReadScripts",
+        effect=iam.Effect.DENY,
+        principals=[anyone()],
+        actions=["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutObject"],
+        resources=[bucket.arn_for_objects(f"{cluster_name}/{folder}/*") for folder in folders],
+        conditions={"Null": {"aws:Ec2InstanceSourceVpc": "false"}},
+    )
 
 
 def _confine(bucket: s3.Bucket, perimeter: Perimeter | None) -> None:

@@ -52,7 +52,13 @@ def add_buckets(
         name = storage.scripts_bucket.name
     else:
         scripts = DataBucket(
-            scope, "Scripts", key=key, log_bucket=log, log_prefix="scripts/", perimeter=perimeter
+            scope,
+            "Scripts",
+            key=key,
+            log_bucket=log,
+            log_prefix="scripts/",
+            perimeter=perimeter,
+            scripts_of=cluster.cluster_name,
         ).bucket
         made["scripts"] = scripts
         name = cross(scope, "ScriptsBucketName", scripts.bucket_name)

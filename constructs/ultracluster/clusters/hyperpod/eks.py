@@ -246,7 +246,7 @@ class HyperPodEksCluster(ClusterConstruct):
         software = made.cluster.environment.software
         if software.mirror:
             self._rights.grant_read_mirror(software.mirror)
-        self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
+        self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
         with made.in_words_of_rules():
             bundle = self._upload(made, upload_role)
             first = self._prepare(agent_image)

@@ -194,7 +194,9 @@ class HyperPodSlurmCluster(ClusterConstruct):
         lustres = {**({FIRST_LUSTRE: lustre} if lustre else {}), **(further_lustre or {})}
         self._lustres, self._open_zfs = lustres, open_zfs
         self.scripts_bucket = (
-            scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
+            scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
+            if made.cluster.runs_scripts
+            else None
         )
         with made.in_words_of_rules():
             self._bundle = self._upload(made, upload_role)

@@ -177,7 +177,7 @@ class ParallelClusterCluster(ClusterConstruct):
         self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
-        self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
+        self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
         software = made.cluster.environment.software
         self.policies = self._node_policies(software.mirror)
         self.job_role = job_role_by_path(self, made.cluster, self.policies)

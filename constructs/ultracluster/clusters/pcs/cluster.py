@@ -186,7 +186,9 @@ class PcsCluster(ClusterConstruct):
         self.role = self.roles.get("compute") or next(iter(self.roles.values()))
         self._principal = every(self.roles.values())
         self.scripts_bucket = (
-            scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
+            scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
+            if made.cluster.runs_scripts
+            else None
         )
         ways = let_ask_directory(
             self, made.cluster, rights=self._distinct_rights, security_groups=self.security_groups
