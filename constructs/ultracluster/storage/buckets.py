@@ -173,7 +173,7 @@ class CertificateBucket(Construct):
 
 
 def _scripts_are_read(bucket: s3.Bucket, cluster_name: str) -> iam.PolicyStatement:
-    """What nodes run as root they do not write, whatever their roles come to allow.
+    """A statement that keeps nodes from writing what nodes run as root, whatever their roles come to allow.
 
     IAM User Guide, "AWS global condition context keys": the key is there where the credentials are those of
     an EC2 instance's role. Documents of people (`state/`) and mirrors are not meant: an administrator may

@@ -17,13 +17,13 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 _TAG = "ebs.csi.aws.com/cluster"
 """The driver puts it on all that it makes, with the value `true`."""
 _NAME_TAG = "ebs.csi.aws.com/cluster-name"
-"""With the cluster's name: the driver puts it on what it makes since 1.58, where it is told of the cluster
+"""Tag with the cluster's name: the driver puts it on what it makes since 1.58, where it knows the cluster
 (kubernetes-sigs/aws-ebs-csi-driver, docs/tagging.md; AmazonEBSCSIDriverEKSClusterScopedPolicy, v1)."""
 _OF_CLUSTER = ("eks:cluster-name", "eks:eks-cluster-name", _NAME_TAG)
 """Tags that tell whose node an instance is: EKS's on managed nodes, Karpenter's, and one that people give to
 nodes of their own. A node without any of them gets no volume."""
 EKS_TAG = "ultracluster:eks-cluster"
-"""Of a HyperPod cluster: the name of its EKS cluster."""
+"""Tag of a HyperPod cluster: the name of its EKS cluster."""
 _SEES = [
     f"ec2:Describe{name}"
     for name in (
@@ -91,7 +91,7 @@ def allow_volumes_on_hyperpod(role: iam.Role, *, eks_cluster_arn: str, cluster_n
         role.add_to_policy(
             iam.PolicyStatement(sid=sid, actions=actions, resources=[arn], conditions=conditions)
         )
-    why = "The HyperPod cluster is created after the driver, and its ARN has a random id; its tag tells it."
+    why = "The HyperPod cluster is created after the driver, and its ARN has a random id; it has a tag."
     acknowledge(role, {wildcard(role, clusters): why})
 
 

@@ -126,7 +126,7 @@ class SpacesRoles(Construct):
             role,
             {
                 "AwsSolutions-IAM5[Resource::*]": "Activations have no ARN; a new one must carry this "
-                "cluster's tag, and which is deleted no condition key tells (Service Authorization "
+                "cluster's tag, and no condition key limits which is deleted (Service Authorization "
                 "Reference, AWS Systems Manager).",
                 wildcard(role, spaces): "Spaces come and go; each must carry the tag of this cluster, which "
                 "nothing gets once it is registered.",

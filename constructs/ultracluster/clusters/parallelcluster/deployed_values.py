@@ -111,7 +111,7 @@ class DeployedValues:
 
 
 def current_prefix(cluster_name: str) -> str:
-    """Where in the bucket the script is that leads to a cluster's newest ones."""
+    """Prefix of the script that leads to a cluster's newest ones."""
     return f"{cluster_name}/current"
 
 
