@@ -53,6 +53,7 @@ def _code(row: Fault) -> str:
     """The code, with what else has to fit."""
     only = [", ".join(row.generations)] if row.generations else []
     only += [f"text `{_cell(row.text)}`"] if row.text else []
+    only += [row.disk] if row.disk else []
     code = _ranges(row.codes)
     return f"{code} ({'; '.join(only)})" if only else code
 
@@ -86,8 +87,13 @@ def _others(row: Fault) -> str:
 
 
 def _lines() -> Iterator[str]:
-    rows = [row for row in node_faults() if row.line]
-    made = sum(row.line_from.startswith("constructed") for row in rows)
+    rows = [
+        (row.id, *form)
+        for row in node_faults()
+        if row.line
+        for form in ((row.line, row.line_from), *row.forms)
+    ]
+    made = sum(source.startswith("constructed") for *_, source in rows)
     yield "## Lines"
     yield ""
     yield (
@@ -97,13 +103,21 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "| Row | Line | From |"
     yield "|---|---|---|"
-    for row in rows:
-        yield f"| {row.id} | `{_cell(row.line)}` | {_cell(row.line_from)} |"
+    for name, line, source in rows:
+        yield f"| {name} | `{_cell(line)}` | {_cell(source)} |"
+    yield ""
+    yield "These look alike and must not come to the row."
+    yield ""
+    yield "| Row | Line |"
+    yield "|---|---|"
+    for row in node_faults():
+        for line in row.near:
+            yield f"| {row.id} | `{_cell(line)}` |"
     yield ""
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
-"""What `dcgmi diag -r 2 -j` printed, as lines: `passed N`, or for each test that failed `replace`, `reset` or
-`fail`, a tab and what DCGM says. Nothing, with status 1, for text that holds no result of a test.
+"""What `dcgmi diag -r 2 -j` printed, as lines: `passed N`, or for each test that failed a code of the table,
+a tab and what DCGM says. Nothing, with status 1, for text that holds no result of a test.
 
 DCGM 3 and 4 nest differently; a test has `results`, each with a `status` (Pass, Fail, Skip, Warn) and in
-DCGM 4 `errors` or `warnings` with `error_severity`: ISOLATE 2 asks for a replacement, RESET 6 for a reset
-(dcgm_errors.h).
+DCGM 4 `errors` or `warnings` with `error_id` and `error_severity` (dcgm_errors.h). The number decides where
+the table names it; else the severity: ISOLATE 2 takes the node out of use, RESET 6 asks for a reset.
 """
 
 import json
+import os
 import sys
+from pathlib import Path
 
-SEVERITIES = {2: "replace", 6: "reset"}
-RANK = ("fail", "reset", "replace")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import faults
+
+SEVERITIES = {2: "isolate", 6: "reset"}
+RANK = ("setting", "fail", "pending", "links", "isolate", "reset")
 MOST = 20
 
 
@@ -26,12 +31,22 @@ def tests(value):
             yield from tests(inner)
 
 
-def severity(errors):
-    """The gravest that a test's errors ask for; the number of its severity, or its name."""
-    asked = [
-        SEVERITIES.get(number(one.get("error_severity")), "fail") for one in errors if isinstance(one, dict)
-    ]
-    return max(asked, key=RANK.index, default="fail")
+def asked(errors, table, accelerator):
+    """The code of the gravest of a test's errors."""
+    codes = []
+    for one in errors:
+        if isinstance(one, dict):
+            code = faults.by_error(table, number(one.get("error_id")))
+            if code == "links" and not _has_links(table, accelerator):
+                code = "setting"
+            codes.append(code or SEVERITIES.get(number(one.get("error_severity")), "fail"))
+    return max(codes, key=RANK.index, default="fail")
+
+
+def _has_links(table, accelerator):
+    """Also where the table does not know the accelerator: then DCGM is believed."""
+    known = faults.generation_of(table, accelerator)
+    return not known or faults.links_of(table, accelerator) is not None
 
 
 def number(value):
@@ -49,8 +64,9 @@ def words(errors):
     return " ".join("; ".join(str(one) for one in said if one).split())[:200]
 
 
-def result(text):
+def result(text, accelerator=""):
     """The lines; empty where there is no test."""
+    table = faults.load()
     start = text.find("{")
     try:
         # tools that share the output may print before and behind it
@@ -67,7 +83,8 @@ def result(text):
             status = one["status"].strip().lower()
             if status.startswith("fail"):
                 where = one.get("entity_id", one.get("gpu_id", one.get("gpu_ids", "")))
-                failed.append(f"{severity(errors)}\t{test['name']} {where}: {words(errors) or 'failed'}")
+                code = asked(errors, table, accelerator)
+                failed.append(f"{code}\t{test['name']} {where}: {words(errors) or 'failed'}")
             elif status.startswith("pass"):
                 passed += 1
     if not seen:
@@ -76,6 +93,6 @@ def result(text):
 
 
 if __name__ == "__main__":
-    lines = result(sys.stdin.read())
+    lines = result(sys.stdin.read(), os.environ.get("ACCELERATOR", ""))
     print("\n".join(lines))
     sys.exit(0 if lines else 1)

@@ -21,7 +21,7 @@ dcgm::quick() {
     return 0
   fi
   while IFS=$'\t' read -r status line; do
-    [[ $status == @(replace|reset|fail) ]] || continue
+    [[ $status == @(isolate|reset|links|pending|setting|fail) ]] || continue
     health::fault "$status" "$line"
     found=yes
   done <<<"$kept"
@@ -40,7 +40,7 @@ dcgm::idle() {
     return 0
   fi
   # The exit status is not the result: the tests' own are.
-  found=$(python3 -ISB "$ULTRACLUSTER_HOME/health/dcgm.py" <<<"$TOOL_TEXT" 2>/dev/null) || found=
+  found=$(ACCELERATOR=${NODE_ACCELERATOR_NAME:-} python3 -ISB "$ULTRACLUSTER_HOME/health/dcgm.py" <<<"$TOOL_TEXT" 2>/dev/null) || found=
   if [[ -z $found ]]; then
     health::unknown malformed "dcgmi diag (status $TOOL_STATUS) printed no result: ${TOOL_TEXT:0:200}"
     return 0

@@ -12,7 +12,6 @@ import faults
 STATUS = {"ok": 0, "warn": 1, "critical": 2, "unknown": 3}
 ORDER = ("ok", "unknown", "warn", "critical")
 """What is known to be wrong says more than what is not known."""
-RESULTS = {"none": "ok", "warn": "warn", "critical": "critical"}
 
 
 def answer(check, verb, lines, table, generation):
@@ -28,7 +27,7 @@ def answer(check, verb, lines, table, generation):
             if row is None:
                 one.update(result="unknown", code="row", detail=f"the table has no row for {code}: {detail}")
             else:
-                one.update(result=RESULTS[row["severity"]], fault=row["id"], action=row["action"])
+                one.update(result=faults.RESULTS[row["severity"]], fault=row["id"], action=row["action"])
                 if "when_idle" in row:
                     one["when_idle"] = row["when_idle"]
                 if kind == "row":

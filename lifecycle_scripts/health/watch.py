@@ -5,18 +5,14 @@
     watch.py --once FILE   what is new since the last call with this FILE, as health checks write it
 
 Only what the kernel itself has logged counts (`_TRANSPORT=kernel`): whatever a user hands to `logger` has
-another transport. A line must begin with the words of its driver, and what decides about a line is longer
-than the 15 characters in which a user may name a process, which drivers print. Of an earlier boot nothing is
-read: a fault that a reboot has ended does not come back with it. Lines in which the kernel tells of a process
-("NAME[4711]: segfault ... in FILE") begin with its name and end with a file's, both a user's choice: they are
-never a driver's.
+another transport; what a line says is faults.py's to read. Of an earlier boot nothing is read: a fault that a
+reboot has ended does not come back with it.
 
 Runs with the Python of Ubuntu 22.04, 24.04 and Amazon Linux 2023: 3.9 and newer.
 """
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -40,21 +36,16 @@ LONGEST = 4000
 """Characters of a line that are read."""
 KEPT = 500
 """Faults whose times are kept, to know repeats."""
-XID = re.compile(r"NVRM: Xid \(([^)]{0,80})\): (\d{1,5})(?!\d)(.*)", re.DOTALL)
-ADDRESS = re.compile(r"(?:PCI:)?((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?![0-9a-fA-F])")
-PROCESS = re.compile(r".{0,15}\[\d{1,10}\][: ]", re.DOTALL)
-"""A line of a process; no driver writes a number in square brackets so early."""
-WHO = re.compile(r",? ?(?:pid=[^,]*,? ?)?(?:name=[^,]*,? ?)?")
-RESULTS = {"none": "ok", "warn": "warn", "critical": "critical"}
 
 
-def findings(lines, table, generation):
+def findings(lines, table, generation, disks=None):
     """What the table says of lines of the kernel's log, in their order; nothing of a line that is no fault.
 
     Args:
         lines: messages, or entries of the journal as `journalctl -o json` has them.
         table: as `faults.load` returns it.
         generation: of the node's accelerators, a key of the table's `generations`; empty if unknown.
+        disks: kind of each NVMe controller, as `faults.kinds_of_disks` returns them.
 
     Returns:
         One dict per fault, as health checks print it (README.md), with the line as its detail.
@@ -62,7 +53,7 @@ def findings(lines, table, generation):
     found = []
     for line in lines:
         message = message_of(line)
-        row, device = judge(message, table, generation)
+        row, device = faults.judge(message, table, generation, disks)
         if row:
             found.append(finding(row, device, message))
     return found
@@ -83,56 +74,13 @@ def message_of(entry):
     return message[:LONGEST] if isinstance(message, str) else ""
 
 
-def judge(message, table, generation):
-    """The row of a line and the device that it names; (None, "") for a line that is no fault."""
-    if PROCESS.match(message):
-        return None, ""
-    match = XID.match(message)
-    if match:
-        where, code, rest = match.groups()
-        words = rest[WHO.match(rest).end() :]
-        row = (
-            faults.find(table, generation, "xid", str(int(code)), words)
-            if nvidia(table, generation)
-            else None
-        )
-        return row, address(where)
-    for row in table["faults"]:
-        if "pattern" in row and faults.applies(row, generation):
-            match = re.search(row["pattern"], message)
-            if match:
-                device = next((one for one in match.groupdict().values() if one), "")
-                return row, address(device) or device
-    return None, ""
-
-
-def nvidia(table, generation):
-    """Only a node without NVIDIA's driver can have such a line from elsewhere."""
-    facts = table["generations"].get(generation)
-    return facts is None or facts.get("maker") == "NVIDIA"
-
-
-def address(text):
-    """`0000:9b:00` of `PCI:0000:9b:00 GPU-I:05` and of `00000000:9B:00.0`; empty where there is none."""
-    match = ADDRESS.search(text)
-    if not match:
-        return ""
-    parts = match[1].lower().split(":")
-    domain = parts[0][-4:] if len(parts) == 3 else "0000"
-    return ":".join([domain, *parts[-2:]])
-
-
 def finding(row, device, message):
     """As a health check prints it."""
-    code = row["codes"][0]
-    if row["check"] == "xid":
-        match = XID.match(message)
-        code = str(int(match[2])) if match else code
     found = {
         "check": row["check"],
         "verb": "watch",
-        "result": RESULTS[row["severity"]],
-        "code": code,
+        "result": faults.RESULTS[row["severity"]],
+        "code": faults.code_of(row, message),
         "detail": " ".join(message.split())[:400],
         "fault": row["id"],
         "action": row["action"],
@@ -147,7 +95,7 @@ def finding(row, device, message):
 class Watcher:
     """Findings of a stream of entries: each fault once a minute, and graver where it comes again."""
 
-    def __init__(self, table, generation, state=None):
+    def __init__(self, table, generation, state=None, disks=None):
         self.table = table
         self.generation = generation
         self.rows = {row["id"]: row for row in table["faults"]}
@@ -156,11 +104,19 @@ class Watcher:
         self.boot = state.get("boot") if isinstance(state.get("boot"), str) else ""
         self.at = number(state.get("at"))  # microseconds of the boot, of the last entry
         self.times = times_of(state.get("times"))
+        # a disk that was given up has no entry in /sys any more
+        self.disks = {**kinds_of(state.get("disks")), **(disks or {})}
         self.quiet = {}
 
     def state(self):
         """What the next run begins with."""
-        return {"cursor": self.cursor, "boot": self.boot, "at": self.at, "times": self.times}
+        return {
+            "cursor": self.cursor,
+            "boot": self.boot,
+            "at": self.at,
+            "times": self.times,
+            "disks": self.disks,
+        }
 
     def look(self, entry):
         """The finding of one entry to be told now; None where there is none."""
@@ -175,7 +131,7 @@ class Watcher:
         self.boot, self.at = boot, at
         if isinstance(entry.get("__CURSOR"), str):
             self.cursor = entry["__CURSOR"]
-        found = findings([entry], self.table, self.generation)
+        found = findings([entry], self.table, self.generation, self.disks)
         if not found:
             return None
         return self.counted(found[0], boot, at, number(entry.get("__REALTIME_TIMESTAMP")))
@@ -210,7 +166,7 @@ class Watcher:
         while len(self.times) > KEPT:
             self.times.pop(next(iter(self.times)))
         if len(times) >= repeats["times"]:
-            found["result"] = RESULTS[repeats["severity"]]
+            found["result"] = faults.RESULTS[repeats["severity"]]
             found["action"] = repeats["action"]
             found["repeated"] = len(times)
 
@@ -235,6 +191,12 @@ def times_of(value):
         if good:
             times[str(key)] = good
     return times
+
+
+def kinds_of(value):
+    """As `Watcher.state` has them; without what has another form."""
+    pairs = value.items() if isinstance(value, dict) else ()
+    return {str(name): kind for name, kind in pairs if kind in [kind for _, kind in faults.DISKS]}
 
 
 def read_state(path):
@@ -291,7 +253,9 @@ def once(path, seconds=ONCE_SECONDS):
     """What is new since the last call, as lines of `health::row`; status 1 where the journal cannot be read.
     A long log is read on by the next call."""
     table = faults.load()
-    watcher = Watcher(table, faults.generation_of(table, accelerator()), read_state(path))
+    watcher = Watcher(
+        table, faults.generation_of(table, accelerator()), read_state(path), faults.kinds_of_disks(ROOT)
+    )
     process = subprocess.Popen(
         command(watcher), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -325,7 +289,9 @@ def once(path, seconds=ONCE_SECONDS):
 def follow():
     """Until it is ended. A journalctl that ends is started again."""
     table = faults.load()
-    watcher = Watcher(table, faults.generation_of(table, accelerator()), read_state(STATE))
+    watcher = Watcher(
+        table, faults.generation_of(table, accelerator()), read_state(STATE), faults.kinds_of_disks(ROOT)
+    )
     ended = []
     pause = 1.0
     while not ended:

@@ -136,7 +136,7 @@ def test_checks_name_rows_and_rows_are_named() -> None:
     named["gpu_count"] |= {"recovery_reset", "recovery_reboot", "recovery_drain", "hung"}
     named["gpu_count"] |= {"none", "power", "driver", "interrupt", "library", "inforom", "lost"}  # GPU_EXITS
     named["neuron"] |= {"sram", "hbm", "hbm_repairable"}
-    named["dcgm"] |= {"replace", "reset", "fail"}
+    named["dcgm"] |= {"isolate", "links", "pending", "setting", "reset", "fail"}
     named["lustre"] |= {"silent", "hung"}  # of run_check.sh
     for check, codes in named.items():
         rows = {
@@ -151,7 +151,11 @@ def test_checks_name_rows_and_rows_are_named() -> None:
 
 
 def test_reasons() -> None:
-    assert [row.id for row in faults_of_reason("ultracluster:xid:79")] == ["xid-79", "xid-79-bus"]
+    assert [row.id for row in faults_of_reason("ultracluster:xid:79")] == [
+        "xid-79",
+        "xid-79-bus",
+        "xid-79-lost",
+    ]
     assert [row.id for row in faults_of_reason("ultracluster:xid:95 on 0000:53:00")] == [
         "xid-95-a100",
         "xid-95",
@@ -188,4 +192,4 @@ def test_nodes_have_python_3_9() -> None:
 
 
 def test_about() -> None:
-    assert about_faults()["date"] == "2026-11-22"
+    assert about_faults()["date"] == "2026-11-27"

@@ -336,9 +336,9 @@ readonly DIAG_OLD='{"DCGM GPU Diagnostic": {"test_categories": [{"category": "In
   finds ok ok dcgm idle 'passed 0 min ago'
   finds ok ok dcgm quick 'passed 0 min ago'
   diag "$DIAG_ISOLATE" 226
-  finds critical replace dcgm idle 'memory 5: GPU 5 has uncorrectable memory errors'
-  finds critical replace dcgm quick 'memory 5'
-  says action replace
+  finds critical isolate dcgm idle 'memory 5: GPU 5 has uncorrectable memory errors'
+  finds critical isolate dcgm quick 'memory 5'
+  says action none
   echo another-boot >"$ULTRACLUSTER_ROOT/proc/sys/kernel/random/boot_id"
   finds ok ok dcgm quick 'no result of this boot'
 }
@@ -347,16 +347,30 @@ readonly DIAG_OLD='{"DCGM GPU Diagnostic": {"test_categories": [{"category": "In
   diag "${DIAG_ISOLATE/\"error_severity\": 2/\"error_severity\": 6}"
   finds critical reset dcgm idle
   diag "${DIAG_ISOLATE/\"error_severity\": 2/\"error_severity\": \"DCGM_ERROR_ISOLATE\"}"
-  finds critical replace dcgm idle
+  finds critical isolate dcgm idle
   diag "${DIAG_ISOLATE/\"error_severity\": 2/\"error_severity\": 4}"
   finds warn fail dcgm idle
   diag "$DIAG_OLD"
   finds warn fail dcgm idle 'PCIe 0,1: slow link'
 }
 
+@test "dcgm: an error's number decides before its severity" {
+  local -A wanted=([85]='warn pending' [55]='warn setting' [14]='critical links' [120]='critical isolate')
+  local number
+  for number in "${!wanted[@]}"; do
+    diag "${DIAG_ISOLATE/\"error_id\": 4/\"error_id\": $number}"
+    # shellcheck disable=SC2086 # two words
+    finds ${wanted[$number]} dcgm idle
+  done
+  # a type without NVLinks
+  facts NODE_ACCELERATOR_NAME=L40S
+  diag "${DIAG_ISOLATE/\"error_id\": 4/\"error_id\": 14}"
+  finds warn setting dcgm idle
+}
+
 @test "dcgm: an old result says nothing" {
   diag "$DIAG_ISOLATE"
-  finds critical replace dcgm idle
+  finds critical isolate dcgm idle
   sed -i -E '2s/.*/1700000000/' "$ULTRACLUSTER_ROOT/var/lib/ultracluster/health/dcgm.state"
   finds ok ok dcgm quick
 }

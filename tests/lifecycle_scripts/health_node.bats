@@ -68,7 +68,7 @@ readonly XID_13='NVRM: Xid (PCI:0000:53:00): 13, pid=4242, name=python3, Graphic
 
 @test "xid: the gravest of several speaks" {
   journal "$XID_13" kernel "$XID_79" kernel 'nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)'
-  finds critical 79 xid quick 'sxid_nonfatal: nvidia-nvswitch3'
+  finds critical 79 xid quick 'sxid_stalled: nvidia-nvswitch3'
 }
 
 @test "xid: what a user logs does not count" {

@@ -40,8 +40,8 @@ XID_74 = (
 XID_13 = "NVRM: Xid (PCI:0000:53:00): 13, pid=4242, name=python3, Graphics Exception: ESR 0x546fb0=0x11f000e"
 
 
-def one(line: str, generation: str = "hopper") -> dict[str, Any] | None:
-    found = watch.findings([line], TABLE, generation)
+def one(line: str, generation: str = "hopper", disks: dict[str, str] | None = None) -> dict[str, Any] | None:
+    found = watch.findings([line], TABLE, generation, disks)
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -86,16 +86,112 @@ ELSEWHERE = {"xid-74-other": "blackwell", "xid-142-other": "hopper"}
 """Rows for the generations that another row of the code is not for."""
 
 
-@pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["id"])
-def test_a_recorded_line_comes_to_its_row(row: dict[str, Any]) -> None:
+FORMS = [(row, form["line"]) for row in RECORDED for form in ({"line": row["line"]}, *row.get("forms", ()))]
+NEAR = [(row, line) for row in RECORDED for line in row.get("near", ())]
+
+
+def of(row: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """A generation that the row is for, and disks of its kind."""
     generation: str = ELSEWHERE.get(row["id"], "") or row.get("generations", ["hopper"])[0]
-    found = one(row["line"], generation)
+    return generation, dict.fromkeys(("nvme1", "nvme2"), row["disk"]) if "disk" in row else {}
+
+
+@pytest.mark.parametrize(("row", "line"), FORMS, ids=[row["id"] for row, _ in FORMS])
+def test_a_recorded_line_comes_to_its_row(row: dict[str, Any], line: str) -> None:
+    generation, disks = of(row)
+    found = one(line, generation, disks)
     assert found is not None
     assert (found["fault"], found["action"]) == (row["id"], row["action"])
     assert found["check"] == row["check"]
-    assert found["result"] == watch.RESULTS[row["severity"]]
+    assert found["code"] in row["codes"] or row["codes"] == ["*"]
+    assert found["result"] == faults.RESULTS[row["severity"]]
     # as the journal hands it out, it is the same
-    assert watch.findings([entry(row["line"])], TABLE, generation) == [found]
+    assert watch.findings([entry(line)], TABLE, generation, disks) == [found]
+
+
+@pytest.mark.parametrize(("row", "line"), NEAR, ids=[row["id"] for row, _ in NEAR])
+def test_a_line_that_looks_alike_does_not_come_to_the_row(row: dict[str, Any], line: str) -> None:
+    found = one(line, *of(row))
+    assert found is None or found["fault"] != row["id"]
+    # it does nothing, unless it is a logged line of another row
+    logged = {line for _, line in FORMS} | {other for _, other in NEAR if other.startswith("NVRM: Xid")}
+    assert found is None or found["result"] != "critical" or line in logged or row["check"] == "sxid"
+
+
+@pytest.mark.parametrize("row", [row for row in RECORDED if row["check"] == "xid"], ids=lambda row: row["id"])
+def test_an_xid_that_is_quoted_or_longer_is_none(row: dict[str, Any]) -> None:
+    line = row["line"]
+    for near in (f"python3: {line}", line.replace("NVRM:", "NVRM"), line.replace("Xid (PCI", "Xid PCI")):
+        if near != line:
+            assert one(near, *of(row)) is None
+
+
+def test_a_number_decides_before_the_words_fatal_and_non_fatal() -> None:
+    """SXids whose word says less, or more, than NVIDIA's guide."""
+    line = "nvidia-nvswitch1: SXid (PCI:0000:0a:00.0): {}, {}, Link 57 words"
+    told = {
+        (number, word): (one(line.format(number, word)) or {})["action"]
+        for number in (12028, 11004, 22013, 11012, 20034)
+        for word in ("Fatal", "Non-fatal")
+    }
+    assert {action for (number, _), action in told.items() if number in (12028, 11004)} == {"reboot"}
+    assert {action for (number, _), action in told.items() if number in (22013, 11012)} == {"none"}
+    assert (told[20034, "Fatal"], told[20034, "Non-fatal"]) == ("reset", "none")
+
+
+@pytest.mark.parametrize(
+    ("bits", "fault"),
+    [
+        ("0x025001c6", "xid-149-fatal"),  # sub-code 0x25
+        ("0x026001c6", "xid-149-user"),
+        ("0x028001c6", "xid-149-user"),
+        ("0x02a001c6", "xid-149-fatal"),
+        ("0x02600011", "xid-149-user"),  # the other form of the table
+        ("0x02500011", "xid-149-fatal"),
+        ("0x02600226", "xid-149-fatal"),  # no link event
+        ("0x0a6001c6", "xid-149-user"),  # bits above the sub-code say nothing
+    ],
+)
+def test_the_first_word_of_149_decides(bits: str, fault: str) -> None:
+    line = f"NVRM: Xid (PCI:0000:00:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 ({bits} 0x00000000)"
+    found = one(line, "blackwell")
+    assert found is not None
+    assert found["fault"] == fault
+
+
+def test_the_words_of_a_clean_up_name_the_fault() -> None:
+    line = "NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid {}"
+    told = {code: one(line.format(code)) or {} for code in (31, 45, 79, 95, 9999)}
+    assert {code: (found["code"], found["action"]) for code, found in told.items()} == {
+        31: ("31", "none"),
+        45: ("45", "none"),
+        79: ("79", "reboot"),
+        95: ("95", "reset"),
+        9999: ("45", "none"),
+    }
+
+
+def test_a_disk_is_judged_by_its_kind() -> None:
+    line = "nvme nvme1: Disabling device after reset failure: -19"
+    told = {kind: one(line, "hopper", {"nvme1": kind}) or {} for kind in ("instance-store", "ebs", "")}
+    assert [found["action"] for found in told.values()] == ["replace", "none", "none"]
+    assert (one(line) or {})["fault"] == "kernel-nvme-gone"
+
+
+def test_the_kinds_of_disks_outlive_them(tmp_path: Path) -> None:
+    for name, model in (
+        ("nvme0", "Amazon Elastic Block Store"),
+        ("nvme1", "Amazon EC2 NVMe Instance Storage"),
+    ):
+        (tmp_path / "sys/class/nvme" / name).mkdir(parents=True)
+        (tmp_path / "sys/class/nvme" / name / "model").write_text(model + "   \n")
+    kinds = faults.kinds_of_disks(str(tmp_path))
+    assert kinds == {"nvme0": "ebs", "nvme1": "instance-store"}
+    state = json.loads(json.dumps(watch.Watcher(TABLE, "hopper", None, kinds).state()))
+    later = watch.Watcher(TABLE, "hopper", state, {})
+    found = later.look(entry("nvme nvme1: Disabling device after reset failure: -19"))
+    assert found["action"] == "replace"
+    assert watch.Watcher(TABLE, "hopper", {"disks": {"nvme1": ["ebs"], "nvme2": "tape"}}).disks == {}
 
 
 @pytest.mark.parametrize("row", [row for row in RECORDED if "generations" in row], ids=lambda row: row["id"])

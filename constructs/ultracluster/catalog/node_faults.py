@@ -68,6 +68,12 @@ class Fault:
     """A line of the kernel's log with this fault; empty for what checks find."""
     line_from: str
     """Who logged it, or "constructed: ..."."""
+    forms: tuple[tuple[str, str], ...]
+    """Other ways in which drivers print it, each with where it was logged."""
+    near: tuple[str, ...]
+    """Lines that look alike and do not come to this row."""
+    disk: str
+    """Kind of disk that it is for; empty for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +149,9 @@ def _fault(row: dict[str, Any]) -> Fault:
         date=row["date"],
         line=row.get("line", ""),
         line_from=row.get("line_from", ""),
+        forms=tuple((one["line"], one["line_from"]) for one in row.get("forms", ())),
+        near=tuple(row.get("near", ())),
+        disk=row.get("disk", ""),
     )
 
 
