@@ -224,7 +224,8 @@ generate: $(VENV)/.dev $(VENV)/.node ## JSON Schemas and reference pages from th
 	@python tools/constructs_page.py > docs/constructs-reference.md.new && mv docs/constructs-reference.md.new docs/constructs-reference.md
 	@python -m tools.boards
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md
-	@python tools/troubleshooting_page.py > docs/troubleshooting.md.new && mv docs/troubleshooting.md.new docs/troubleshooting.md
+	@python -m tools.known_failures_page > docs/known-failures.md.new && mv docs/known-failures.md.new docs/known-failures.md
+	@python -m tools.troubleshooting_page > docs/troubleshooting.md.new && mv docs/troubleshooting.md.new docs/troubleshooting.md
 	@python -m tools.pictures docs/pictures
 	@python tools/commands_page.py > docs/commands-reference.md.new && mv docs/commands-reference.md.new docs/commands-reference.md
 	@python tools/environment_page.py > docs/environment-reference.md.new && mv docs/environment-reference.md.new docs/environment-reference.md

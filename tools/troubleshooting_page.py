@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import get_args
 
+from tools.known_failures_page import threads
+from tools.markdown_cells import cell, code
 from ultracluster.account.doctor.known_failures import KnownFailure, Stage, known_failures
 from ultracluster.catalog.node_faults import node_faults
 from ultracluster.metrics.alert import Alert, alerts
@@ -25,7 +27,9 @@ the tables that the commands use themselves; edit those instead. `{ENVIRONMENT}`
 and `/fsx` stand for your environment, node, job and file system.
 
 **First**: `ultracluster doctor {ENVIRONMENT}` reads stack events, node states, logs and metrics, knows the
-texts of this page, and says which of them it has found.
+texts of this page, and says which of them it has found. A line that you have it reads, too, and asks no
+account: `journalctl -k | ultracluster doctor {ENVIRONMENT} --log -`, or `--log` with a file or a folder.
+[Known failures](known-failures.md) has what distinguishes each cause from its neighbours, and its source.
 """
 WHERE = {
     "a command ends with another code than 0": "[exit codes](exit-codes.md)",
@@ -93,7 +97,8 @@ def _failures(stage: Stage) -> Iterator[str]:
     yield "|---|---|---|---|"
     for one in known_failures():
         if one.when == stage:
-            yield f"| {_code(one.seen)} | {_cell(one.cause)} | {_cell(one.do)} | {_links(one)} |"
+            cause = cell(one.cause) if one.certain else f"possibly: {cell(one.cause)}"
+            yield f"| {code(one.seen)} | {cause} | {cell(one.do)} | {_links(one)} |"
 
 
 def _links(failure: KnownFailure) -> str:
@@ -113,7 +118,7 @@ def _degraded() -> Iterator[str]:
     yield "| You see `DEGRADED` with | What is lost |"
     yield "|---|---|"
     for name, lost in re.findall(r"\['([\w-]+)'\]=\"((?:[^\"\\]|\\.)*)\"", table[1]):
-        yield f"| `{name}` | {_cell(lost.replace(chr(92), ''))} |"
+        yield f"| `{name}` | {cell(lost.replace(chr(92), ''))} |"
 
 
 def _drained() -> Iterator[str]:
@@ -130,13 +135,13 @@ def _drained() -> Iterator[str]:
             if row.check == check:
                 words = "a person" if row.action == "none" else row.action
                 codes = by_action.setdefault(words, [])
-                codes += [code for code in row.codes if code not in codes]
+                codes += [one for one in row.codes if one not in codes]
         said = "; ".join(f"{action}: {', '.join(map(_any, codes))}" for action, codes in by_action.items())
         yield f"| [`ultracluster:{check}:`](faults.md#{check}) | {said} |"
 
 
-def _any(code: str) -> str:
-    return "any other" if code == "*" else code
+def _any(name: str) -> str:
+    return "any other" if name == "*" else name
 
 
 def _alerts() -> Iterator[str]:
@@ -147,7 +152,7 @@ def _alerts() -> Iterator[str]:
     yield "| You see | It means | First |"
     yield "|---|---|---|"
     for one in alerts():
-        yield f"| [{one.name}](runbooks/{one.name}.md) | {_cell(_meaning(one))} | {_code(_plain(one.run))} |"
+        yield f"| [{one.name}](runbooks/{one.name}.md) | {cell(_meaning(one))} | {code(_plain(one.run))} |"
 
 
 def _meaning(alert: Alert) -> str:
@@ -169,38 +174,18 @@ def _plain(command: str) -> str:
 
 def _others() -> Iterator[str]:
     """What others met, and what prevents it here."""
-    text = (DOCS / "known-failures.md").read_text(encoding="utf-8")
     yield "## What others met"
     yield ""
     yield OTHERS
     yield ""
     yield "| They saw | Here |"
     yield "|---|---|"
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if len(cells) == 3 and "#" in cells[0]:
-            yield f"| {cells[1]} | {cells[2]} |"
+    for one in threads():
+        yield f"| {one['failed']} | {one['here']} |"
 
 
 def _anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-
-
-def _cell(text: str) -> str:
-    return (
-        " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;") if "`" not in text else _spans(text)
-    )
-
-
-def _spans(text: str) -> str:
-    """As a cell, but what stands between backticks as it is."""
-    parts = " ".join(text.split()).split("`")
-    parts[::2] = [part.replace("<", "&lt;") for part in parts[::2]]
-    return "`".join(parts).replace("|", "\\|")
-
-
-def _code(text: str) -> str:
-    return f"`{' '.join(text.split())}`".replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `dcgmi diag -r 2 -j` printed, as lines: `passed N`, or for each test that failed a code of the table,
+"""Prints the answer of `dcgmi diag -r 2 -j` as lines: `passed N`, or per failed test a code of the table,
 a tab and what DCGM says. Nothing, with status 1, for text that holds no result of a test.
 
 DCGM 3 and 4 nest differently; a test has `results`, each with a `status` (Pass, Fail, Skip, Warn) and in

@@ -1,9 +1,9 @@
-"""The table of faults (faults.json) and what it says of a line of the kernel's log: for what runs on nodes,
+"""The table of faults (faults.json) and the row of a line of the kernel's log: for what runs on nodes,
 and for `ultracluster doctor`. Python 3.9 and newer, nothing but the standard library, and no error for a
 table that is damaged: then nothing is known, and unknown drains no node.
 
 A line must begin with the words of its driver, and what decides about a line is longer than the 15 characters
-in which a user may name a process, which drivers print. Lines in which the kernel tells of a process
+in which a user may name a process, which drivers print. Lines in which the kernel reports a process
 ("NAME[4711]: segfault ... in FILE") begin with its name and end with a file's, both a user's choice: they are
 never a driver's.
 """
@@ -19,12 +19,12 @@ ACTIONS = ("none", "requeue", "reset", "reboot", "replace")
 """From the mildest on."""
 RESULTS = {"none": "ok", "warn": "warn", "critical": "critical"}
 DISKS = (("Instance Storage", "instance-store"), ("Elastic Block Store", "ebs"))
-"""What a controller's model says of the kind of a disk."""
-XID = re.compile(r"NVRM: Xid \(([^)]{0,80})\): (\d{1,5})(?!\d)(.*)", re.DOTALL)
+"""Words of a controller's model, and the kind of disk that they mean."""
+XID = re.compile(r"NVRM: Xid \(([^)]{0,80})\): (\d{1,5})(?!\d)(.*)", re.DOTALL | re.IGNORECASE)
 ADDRESS = re.compile(r"(?:PCI:)?((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?![0-9a-fA-F])")
 PROCESS = re.compile(r".{0,15}\[\d{1,10}\][: ]", re.DOTALL)
 """A line of a process; no driver writes a number in square brackets so early."""
-WHO = re.compile(r",? ?(?:pid=[^,]*,? ?)?(?:name=[^,]*,? ?)?")
+WHO = re.compile(r",? ?(?:pid=[^,]*,? ?)?(?:name=[^,]*,? ?)?", re.IGNORECASE)
 
 
 def load(path=TABLE):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Event
-from typing import Any, get_args
+from typing import Any
 
 import boto3
 import pytest
@@ -21,7 +20,7 @@ from ultracluster.account import aws
 from ultracluster.account.aws import Account
 from ultracluster.account.doctor import Fact, examine
 from ultracluster.account.doctor.examination import Inquiry
-from ultracluster.account.doctor.known_failures import Stage, diagnose, known_failures
+from ultracluster.account.doctor.logs import error_lines
 from ultracluster.cli import doctor as command
 from ultracluster.config import Environment, load
 from ultracluster.model import resolve
@@ -277,100 +276,6 @@ def test_classic_provisioning_has_no_events() -> None:
     assert found.healthy and "only continuous provisioning" in str(found.sources)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("insufficient-capacity", "We currently do not have sufficient p5.48xlarge capacity in the zone"),
-        ("quota-cluster-usage", "The account-level service limit 'ml.p5.48xlarge for cluster usage' is 0"),
-    ],
-)
-def test_rows_know_texts_with_a_type(name: str, text: str) -> None:
-    assert name in [one.failure.id for one in diagnose([text])]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-        "NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.",
-        "XID 79 on GPU 3 in the last hour",
-        "the last XID of GPU 0 is 79",
-        "node n1 reason set to: ultracluster:xid:79",
-    ],
-)
-def test_a_gpu_that_fell_off_the_bus_has_a_row_of_its_own(text: str) -> None:
-    found = [one.failure for one in diagnose([text])]
-    assert found[0].id == "gpu-off-the-bus" and found[0].page == "runbooks/GpuXidReboot.md"
-    assert "driver-dead" not in [one.id for one in found]
-    other = text.replace("79", "790").replace("fallen off", "left")
-    assert "gpu-off-the-bus" not in [one.failure.id for one in diagnose([other])]
-
-
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        (
-            "FAILED proof: no GPUs answer: nvidia-smi hung; p5.48xlarge has 8 (gpus=0/8 efa=32/32)",
-            "proof-none",
-        ),
-        (
-            "DEGRADED proof: proof: jobs may miss what they need of it (7 of 8 GPUs answer (gpus=7/8))",
-            "proof-less",
-        ),
-        (
-            "DEGRADED enroot, proof: enroot: no srun (x); proof: it (y); keeps older nccl 2.27 (z)",
-            "proof-less",
-        ),
-        (
-            "2026-11-27T10:00:00Z WARN  DEGRADED nvidia-fs, dcgm-exporter: nvidia-fs: no GDS (x)",
-            "node-degraded",
-        ),
-        (
-            "FAILED nvidia_driver: the driver is 565.57.01, p6-b200 needs 570: it comes with the pcs image",
-            "driver-too-old",
-        ),
-    ],
-)
-def test_the_last_line_of_a_node_is_known(line: str, name: str) -> None:
-    """With its cause, and the command that comes next."""
-    (first, *others) = [one.failure for one in diagnose([line])]
-    assert first.id == name and "`ultracluster " in first.do
-    assert "health-drained" not in [one.id for one in others]
-
-
-def test_the_last_line_of_a_ready_node_and_of_a_step_are_no_failures() -> None:
-    good = [
-        "READY after 9 s, keeps older nccl 2.27.5 (the release has 2.30.7): efa proof",
-        "2026-11-27T10:00:00Z WARN  enroot: degraded in 3.2 s: not here",
-        "proof: already in 0.120 s: mounts=/fsx:lustre gpus=8/8",
-    ]
-    assert diagnose(good) == []
-
-
-@pytest.mark.parametrize("row", known_failures(), ids=lambda row: row.id)
-def test_each_row_knows_its_text_and_its_source(row: Any) -> None:
-    assert row.id in [one.failure.id for one in diagnose([row.seen])]
-    assert row.when in get_args(Stage)
-    assert (DEV.parents[1] / "docs" / row.page.partition("#")[0]).is_file()
-    assert row.weight in (1, 2, 3) and row.cause and row.do and row.sources
-    thread = r"[\w.-]+/[\w.-]+(#| PR #)\d+|AWS documentation, .+|NVIDIA, .+|this package, docs/[a-z-]+\.md"
-    assert all(re.fullmatch(thread, source) for source in row.sources)
-
-
-def test_the_table_is_long_enough_and_finds_nothing_in_good_news() -> None:
-    assert len(known_failures()) >= 25 and len({one.id for one in known_failures()}) == len(known_failures())
-    good = [
-        "Successfully completed",
-        "RequestLimitExceeded",
-        "PrivateIpAddress: 10.0.0.5",
-        "Running",
-        "Selected Provider is efa",
-        "all checks passed",
-        "",
-    ]
-    assert diagnose(good) == []
-
-
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def invoke(made: Account, *words: str) -> Any:
@@ -389,9 +294,11 @@ def test_text_is_as_reviewed(run: Callable[..., Any]) -> None:
     assert lines[0] == (
         "likely cause: a security group of the nodes does not allow all traffic from itself and to itself"
     )
-    assert lines[2] == f"  seen in: nodes: gpu {NODE}, cluster events: gpu {NODE}"
-    assert lines[3] == "  more: docs/architecture.md#network"
-    assert lines[4] == "  known from: awslabs/awsome-distributed-ai#259"
+    assert lines[1].startswith("  compare: ") and lines[2].startswith("  do: ")
+    assert lines[3].startswith("  run: ")
+    assert lines[4] == f"  seen in: nodes: gpu {NODE}, cluster events: gpu {NODE}"
+    assert lines[5] == "  more: docs/architecture.md#network"
+    assert lines[6] == "  known from: awslabs/awsome-distributed-ai#259"
     assert "  | E: Could not get lock /var/lib/dpkg/lock-frontend" in lines
     cluster = "  ! 2026-11-20 08:00 stack dev-cluster: Cluster (AWS::SageMaker::Cluster): UPDATE_FAILED: "
     assert f"{cluster}Lifecycle scripts did not run successfully" in lines
@@ -404,7 +311,9 @@ def test_json_holds_everything(run: Callable[..., Any]) -> None:
     assert found["causes"][0]["id"] == "efa-health-check" and not found["healthy"]
     assert found["causes"][0]["evidence"] == [f"nodes: gpu {NODE}", f"cluster events: gpu {NODE}"]
     assert found["facts"][0]["when"] == "2026-11-20T08:00:00+00:00"
-    assert set(found) == {"schema", "healthy", "deployed", "causes", "facts", "logs", "sources"}
+    assert set(found) == {
+        "schema", "healthy", "deployed", "causes", "benign", "facts", "logs", "sources",
+    }  # fmt: skip
     assert found["deployed"] is True
 
 
@@ -469,6 +378,18 @@ def test_moto_parallelcluster_logs() -> None:
         last: "warning",
     }
     assert "neighbour" not in str(found.facts)
+
+
+def test_of_lines_with_small_letters_the_known_ones_are_read() -> None:
+    made = account()
+    known = "mount.lustre: mount fs-1@tcp:/abcdefgh at /fsx failed: File exists"
+
+    def lines(asked: dict[str, Any]) -> dict[str, Any]:
+        shown = ["ERROR - odd"] if "?ERROR" in asked["filterPattern"] else [known, "0 errors, nothing failed"]
+        return {"events": [{"logStreamName": "n", "message": one, "timestamp": 1} for one in shown]}
+
+    answer(made.client("logs"), "FilterLogEvents", lines)
+    assert [fact.text for fact in error_lines(made, "/aws/x", NOW)] == ["ERROR - odd", known]
 
 
 def test_pcs_gives_its_own_reasons() -> None:

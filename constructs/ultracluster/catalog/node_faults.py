@@ -6,6 +6,7 @@ The table is `lifecycle_scripts/health/faults.json`, which nodes read as well; `
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -99,6 +100,12 @@ def generations() -> tuple[Generation, ...]:
         Generation(name=name, maker=facts["maker"], accelerators=tuple(facts["accelerators"]))
         for name, facts in _document()["generations"].items()
     )
+
+
+def generations_of(accelerators: Iterable[str]) -> tuple[str, ...]:
+    """Names of the generations of such accelerators; nothing for one that the table does not know."""
+    names = set(accelerators)
+    return tuple(one.name for one in generations() if names & set(one.accelerators))
 
 
 def about_faults() -> dict[str, str]:

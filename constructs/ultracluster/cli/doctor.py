@@ -1,7 +1,10 @@
-"""`ultracluster doctor`: what is wrong with a deployed environment, the most likely cause first."""
+"""`ultracluster doctor`: what is wrong with a deployed environment, or with what a log says, the most likely
+cause first."""
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +15,7 @@ from ultracluster.cli.environments import (
     ProfileOption,
     load_environment,
     open_account,
+    refuse,
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
@@ -20,6 +24,7 @@ from ultracluster.config.plain_text import one_line
 if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination, Fact
     from ultracluster.cli.documents.cluster import Examined
+    from ultracluster.config import Environment
 
 SHOWN = 8
 """Lines of each log that text output shows; JSON has them all."""
@@ -27,29 +32,57 @@ SHOWN = 8
 
 def doctor(
     environment: EnvironmentArgument,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Read this file, folder or (`-`) standard input instead of the account; may be repeated.",
+            show_default=False,
+            metavar="FILE|-",
+        ),
+    ] = None,
     hours: Annotated[int, typer.Option(min=1, max=2160, help="How far back events and logs are read.")] = 72,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask stacks, cluster, nodes, events, logs and metrics what is wrong, side by side. Changes nothing.
 
-    A source that has not answered after 30 seconds is named, and the others still answer.
+    A source that has not answered after 30 seconds is named, and the others still answer. With --log no
+    account is asked: `journalctl -k | ultracluster doctor prod --log -`.
 
     Exit code 0 = nothing found, 1 = something is wrong, not deployed or could not be read, 2 = the account
-    cannot be asked.
+    cannot be asked, or a log is not there.
     """
     from ultracluster.account.doctor import examine
     from ultracluster.model import resolve
 
     config = load_environment(environment)
-    account = open_account(config, profile)
-    with working("asking") as say:
-        found = examine(account, resolve(config), hours=hours, progress=lambda step: say(f"asking {step}"))
+    if log:
+        found = _read(log, config)
+    else:
+        account = open_account(config, profile)
+        with working("asking") as say:
+            found = examine(
+                account, resolve(config), hours=hours, progress=lambda step: say(f"asking {step}")
+            )
     if as_json:
         write_json("doctor", as_dict(found))
     else:
         typer.echo(as_text(found, config.name))
     raise typer.Exit(0 if found.healthy and found.deployed is not False else 1)
+
+
+def _read(log: list[str], config: Environment) -> Examination:
+    """The logs that were given; exit code 2 for one that cannot be read."""
+    from ultracluster.account.doctor.log_files import LogError, read_logs
+    from ultracluster.catalog.node_faults import generations_of
+    from ultracluster.model import resolve
+
+    types = [group.type for group in resolve(config).in_service.values()]
+    names = [one.accelerator.name for one in types if one and one.accelerator]
+    try:
+        return read_logs(log, sys.stdin.buffer, generations_of(names))
+    except LogError as error:
+        refuse(f"--log: {error}. Give a file, a folder, or `-` for standard input.")
 
 
 def as_dict(found: Examination) -> Examined:
@@ -62,12 +95,18 @@ def as_dict(found: Examination) -> Examined:
             {
                 "id": one.failure.id,
                 "cause": one.failure.cause,
+                "certain": one.failure.certain,
+                "differs": one.failure.differs,
                 "do": one.failure.do,
+                "run": one.failure.run,
                 "page": one.failure.page,
                 "sources": list(one.failure.sources),
                 "evidence": [labels[number] for number in one.evidence],
             }
             for one in found.diagnoses
+        ],
+        "benign": [
+            {"id": fault.id, "meaning": fault.meaning, "times": times} for fault, times in found.benign
         ],
         "facts": [
             {
@@ -86,36 +125,63 @@ def as_dict(found: Examination) -> Examined:
 
 def as_text(found: Examination, name: str) -> str:
     """The examination for a person: causes, what was seen, logs, what was asked."""
-    lines: list[str] = []
-    labels = found.labels
-    for number, one in enumerate(found.diagnoses):
-        lines += [
-            f"{'likely cause' if number == 0 else 'or'}: {one.failure.cause}",
-            f"  do: {one.failure.do}",
-            f"  seen in: {_some([labels[place] for place in one.evidence])}",
-            f"  more: docs/{one.failure.page}",
-            f"  known from: {_some(list(one.failure.sources))}",
-        ]
+    lines = _causes(found, name)
+    if found.benign:
+        lines += ["", "known, and nothing to do on the node:"]
+        lines += [f"  {fault.meaning} ({fault.id}, {times} times)" for fault, times in found.benign]
     seen = [fact for fact in found.facts if fact.level != "info"]
     if seen and not found.diagnoses:
         lines.append("no known failure fits; this is what was seen:")
     lines += ["", "seen:", *(f"  {_line(fact)}" for fact in seen)] if seen else []
     for stream, tail in found.logs.items():
         lines += ["", f"{stream} ends with:", *(f"  | {line}" for line in tail[-SHOWN:])]
-    lines += ["", "asked:"]
+    if found.quotes and not found.diagnoses:
+        lines.append("no known failure fits")
+    lines += ["", "read:" if found.quotes else "asked:"]
     lines += [f"  {one.name}: {one.state}" + (f", {one.why}" if one.why else "") for one in found.sources]
     if found.deployed is False:
         lines.insert(0, f"{name}: not deployed, none of its stacks is there")
-    elif found.healthy:
+    elif found.healthy and not found.quotes:
         lines.insert(0, f"{name}: nothing wrong found")
     return "\n".join(map(one_line, lines)).strip("\n")
+
+
+def _causes(found: Examination, name: str) -> list[str]:
+    """Each cause; several of one text stand together, and what decides between them."""
+    lines: list[str] = []
+    labels, texts = found.labels, found.texts
+    for number, one in enumerate(found.diagnoses):
+        failure = one.failure
+        word = "or" if number else "likely cause"
+        if failure.text_of:
+            word = "the same text" if failure.certain else "the same text, possibly"
+        lines += [
+            f"{word}: {failure.cause}",
+            f"  compare: {failure.differs}",
+            f"  do: {failure.do}",
+            f"  run: {of_environment(failure.run, name)}",
+            f"  seen in: {_some([labels[place] for place in one.evidence])}",
+        ]
+        if found.quotes:
+            lines.append(f"  line: {_cut(texts[one.evidence[0]], 240)}")
+        lines += [f"  more: docs/{failure.page}", f"  known from: {_some(list(failure.sources))}"]
+    return lines
+
+
+def of_environment(command: str, name: str) -> str:
+    """A command of the table with the environment's name, which the table calls `prod`."""
+    return re.sub(r"\b(?:prod|ENVIRONMENT)\b", lambda _: name, command)
+
+
+def _cut(text: str, most: int) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= most else words[: most - 3] + "..."
 
 
 def _line(fact: Fact) -> str:
     when = f"{fact.when:%Y-%m-%d %H:%M} " if fact.when else ""
     mark = "!" if fact.level == "error" else "-"
-    text = fact.text if len(fact.text) <= 400 else fact.text[:397] + "..."
-    return f"{mark} {when}{fact.source}: {fact.where}: {' '.join(text.split())}"
+    return f"{mark} {when}{fact.source}: {fact.where}: {_cut(fact.text, 400)}"
 
 
 def _some(names: list[str]) -> str:

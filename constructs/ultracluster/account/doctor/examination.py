@@ -14,6 +14,8 @@ from typing import Literal
 
 from ultracluster.account.aws import AWS_ERRORS, AccountError, explain
 from ultracluster.account.doctor.known_failures import Diagnosis, diagnose
+from ultracluster.account.doctor.node_faults import benign_faults, node_fault_diagnoses
+from ultracluster.catalog.node_faults import Fault
 
 Level = Literal["error", "warning", "info"]
 BUDGET = 30.0
@@ -43,6 +45,16 @@ class Source:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A line of a log that somebody gave."""
+
+    where: str
+    """File and line."""
+    text: str
+    times: int = 1
+
+
 @dataclass(slots=True)
 class Examination:
     """Everything found."""
@@ -51,6 +63,10 @@ class Examination:
     facts: list[Fact] = field(default_factory=list[Fact])
     logs: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Tails by log stream."""
+    quotes: list[Quote] = field(default_factory=list[Quote])
+    """Lines that were given, each once."""
+    generations: tuple[str, ...] = ()
+    """Generations of the environment's accelerators; empty where that is not known."""
 
     @property
     def texts(self) -> list[str]:
@@ -58,6 +74,7 @@ class Examination:
         return [
             *(f"{fact.where}: {fact.text}" for fact in self.facts if fact.level != "info"),
             *("\n".join(lines) for lines in self.logs.values()),
+            *(quote.text for quote in self.quotes),
         ]
 
     @property
@@ -66,11 +83,19 @@ class Examination:
         return [
             *(f"{fact.source}: {fact.where}" for fact in self.facts if fact.level != "info"),
             *(f"log {name}" for name in self.logs),
+            *(quote.where + (f" ({quote.times} times)" if quote.times > 1 else "") for quote in self.quotes),
         ]
 
     @property
     def diagnoses(self) -> list[Diagnosis]:
-        return diagnose(self.texts)
+        """Faults of nodes and known failures, the most telling first."""
+        found = [*node_fault_diagnoses(self.texts, self.generations), *diagnose(self.texts)]
+        return sorted(found, key=lambda one: -one.failure.weight)
+
+    @property
+    def benign(self) -> list[tuple[Fault, int]]:
+        """Faults that ask nothing of a node, and how many texts have them."""
+        return benign_faults(self.texts, self.generations)
 
     @property
     def deployed(self) -> bool | None:
@@ -82,7 +107,10 @@ class Examination:
 
     @property
     def healthy(self) -> bool:
-        """Whether every source was read and none has anything to complain of."""
+        """True where every source was read and none has anything to complain of; of lines that were given,
+        whether no cause fits."""
+        if self.quotes and self.diagnoses:
+            return False
         return not any(source.state == "not readable" for source in self.sources) and all(
             fact.level == "info" for fact in self.facts
         )

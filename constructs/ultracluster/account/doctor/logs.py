@@ -9,6 +9,8 @@ from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, message
 from ultracluster.account.doctor.examination import Fact, Level
+from ultracluster.account.doctor.known_failures import diagnose
+from ultracluster.account.doctor.node_faults import node_fault_diagnoses
 from ultracluster.account.nodes.node import Node
 
 TAIL = 40
@@ -108,13 +110,28 @@ def health_facts(account: Account, group: str, since: datetime) -> list[Fact] | 
 
 
 def error_lines(account: Account, group: str, since: datetime) -> list[Fact]:
-    """Lines of a log group that speak of an error, and the last lines of nodes that lack something."""
+    """Lines of a log group that speak of an error: those of a program that calls them so, and of those that
+    have its name in small letters, as kernels and shells write it, the ones that are known."""
     logs = account.client("logs")
-    pages = logs.get_paginator("filter_log_events").paginate(
-        logGroupName=group, filterPattern="?ERROR ?CRITICAL ?FATAL ?FAILED ?DEGRADED",
-        startTime=_milliseconds(since), PaginationConfig={"MaxItems": 50},
-    )  # fmt: skip
-    return [_log_fact("node logs", event) for page in pages for event in page["events"]]
+    facts: list[Fact] = []
+    for pattern, most, any_text in (
+        ("?ERROR ?CRITICAL ?FATAL ?FAILED ?DEGRADED", 50, True),
+        (_SMALL, 500, False),
+    ):
+        pages = logs.get_paginator("filter_log_events").paginate(
+            logGroupName=group, filterPattern=pattern, startTime=_milliseconds(since),
+            PaginationConfig={"MaxItems": most},
+        )  # fmt: skip
+        found = [_log_fact("node logs", event) for page in pages for event in page["events"]]
+        facts += [fact for fact in found if fact not in facts and (any_text or _known(fact.text))]
+    return facts
+
+
+_SMALL = "?error ?Error ?failed ?Failed ?fatal ?NVRM ?LustreError"
+
+
+def _known(text: str) -> bool:
+    return bool(diagnose([text]) or node_fault_diagnoses([text]))
 
 
 def _log_fact(source: str, event: dict[str, Any]) -> Fact:

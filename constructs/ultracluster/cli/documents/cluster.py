@@ -121,13 +121,28 @@ class Cause(TypedDict):
 
     id: str
     cause: str
+    certain: bool
+    """True where a source states the cause; else it is possible, beside another one of the same text."""
+    differs: str
+    """The difference from what looks alike."""
     do: str
+    run: str
+    """The next command."""
     page: str
     """Of docs/, where more stands."""
     sources: list[str]
     """Where the failure is known from."""
     evidence: list[str]
     """Where it was seen."""
+
+
+class BenignFault(TypedDict):
+    """A fault that asks nothing of a node, such as an application's error."""
+
+    id: str
+    meaning: str
+    times: int
+    """Lines that have it."""
 
 
 class FactRow(TypedDict):
@@ -158,6 +173,7 @@ class Examined(TypedDict):
     """Whether any of its stacks is there; null: that could not be read."""
     causes: list[Cause]
     """The most likely first."""
+    benign: list[BenignFault]
     facts: list[FactRow]
     logs: dict[str, list[str]]
     """Last lines by log stream."""

@@ -1,0 +1,139 @@
+"""Faults of nodes in any text, by the table that nodes read themselves (`health/faults.json`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from runpy import run_path
+from types import SimpleNamespace
+from typing import Any
+
+from ultracluster.account.doctor.known_failures import Diagnosis, KnownFailure, readable
+from ultracluster.catalog.node_faults import Fault, faults_of_reason, node_faults
+from ultracluster.scripts_folder import scripts_folder
+
+_MENTIONS = (
+    (re.compile(r"\bXID (\d{1,5}) on GPU", re.IGNORECASE), "ultracluster:xid:{}"),
+    (re.compile(r"last XID of GPU \S+ is (\d{1,5})\b", re.IGNORECASE), "ultracluster:xid:{}"),
+    (re.compile(r"\b(ultracluster:[a-z0-9_-]+:[a-z0-9_-]+)", re.IGNORECASE), "{}"),
+)
+"""Names of a fault in the words of this package, and in reasons of nodes."""
+_RUNBOOKS = {"reset": "GpuXidReset", "reboot": "GpuXidReboot", "replace": "GpuXidReplace"}
+_DO = {
+    "requeue": "submit the job again; the node may stay",
+    "reset": "drain the node and reboot it, which resets its GPUs: `ultracluster nodes reboot`",
+    "reboot": "drain the node and reboot it: `ultracluster nodes reboot`",
+    "replace": "replace the node: `ultracluster nodes replace`",
+}
+
+
+def node_fault_diagnoses(texts: Sequence[str], generations: Sequence[str] = ()) -> list[Diagnosis]:
+    """Diagnoses by the table: one for each fault that a person should act on.
+
+    Args:
+        generations: of the environment's accelerators; none where that is not known.
+    """
+    return [
+        Diagnosis(_as_failure(row), tuple(evidence))
+        for row, evidence in _seen(texts, generations).values()
+        if row.severity != "none"
+    ]
+
+
+def benign_faults(texts: Sequence[str], generations: Sequence[str] = ()) -> list[tuple[Fault, int]]:
+    """Faults of the texts that ask nothing of the node, as an application's errors do, and how many texts
+    have them."""
+    seen = _seen(texts, generations).values()
+    return [(row, len(evidence)) for row, evidence in seen if row.severity == "none"]
+
+
+def _seen(texts: Sequence[str], generations: Sequence[str]) -> dict[str, tuple[Fault, list[int]]]:
+    rows = {row.id: row for row in node_faults()}
+    found: dict[str, tuple[Fault, list[int]]] = {}
+    for number, text in enumerate(texts):
+        for name in dict.fromkeys(name for line in readable(text) for name in _faults(line, generations)):
+            evidence = found.setdefault(name, (rows[name], []))[1]
+            evidence.append(number)
+    return found
+
+
+def _faults(line: str, generations: Sequence[str]) -> Iterator[str]:
+    """Ids of the rows that a line stands for."""
+    for start in _starts().finditer(line):
+        row = _judge(line[start.end() :], generations)
+        if row:
+            yield row["id"]
+            break  # a second driver's words in a line are quoted
+    for pattern, reason in _MENTIONS:
+        if (match := pattern.search(line)) and (rows := faults_of_reason(reason.format(match[1].lower()))):
+            # of rows that only a line or a generation decides between, the one for all
+            yield next((row for row in rows if not (row.generations or row.text)), rows[0]).id
+
+
+def _judge(message: str, generations: Sequence[str]) -> dict[str, Any] | None:
+    """The gravest row for one of the generations."""
+    judge: Callable[..., tuple[dict[str, Any] | None, str]] = _reading().judge
+    found = [judge(message, _table(), one)[0] for one in generations or ("",)]
+    order = _reading().SEVERITIES
+    return max((row for row in found if row), key=lambda row: order.index(row["severity"]), default=None)
+
+
+def _as_failure(row: Fault) -> KnownFailure:
+    code = f"ultracluster:{row.check}:{row.codes[0]}"
+    act = _DO.get(
+        row.action, "nothing happens by itself: see whether jobs still run, and read the lines around it"
+    )
+    if row.when_idle != "none" and row.action in ("none", "requeue"):
+        act = f"{act}; reboot the node when no job runs" if row.action == "requeue" else _WHEN_IDLE
+    if row.repeats and row.repeats.action == "replace" != row.action:
+        act += "; where it comes again within a day, replace it: `ultracluster nodes replace`"
+    page = f"runbooks/{_RUNBOOKS[row.action]}.md" if row.check == "xid" and row.action in _RUNBOOKS else ""
+    return KnownFailure(
+        id=f"fault-{row.id}",
+        layer="Faults of nodes",
+        weight=3 if row.severity == "critical" else 2,
+        when="node",
+        seen=row.line,
+        pattern="",
+        unless="",
+        words=(),
+        cause=row.meaning,
+        differs=row.note or _TELL.get(row.check, "the words of the driver's whole line decide"),
+        do=act,
+        run=f"ultracluster nodes why ENVIRONMENT {code}",
+        page=page or f"faults.md#{row.check}",
+        sources=(row.source,),
+    )
+
+
+_TELL = {
+    "xid": "the number and the words behind it decide; a line that names another Xid as its cause counts "
+    "for that one",
+    "dcgm": "DCGM's number of the error decides, not its words, which change with its release",
+}
+_WHEN_IDLE = "jobs may run to their end; reboot the node when none runs: `ultracluster nodes reboot`"
+
+
+@cache
+def _reading() -> SimpleNamespace:
+    """The nodes' own reading of a line: there is no second one."""
+    return SimpleNamespace(**run_path(str(scripts_folder() / "health" / "faults.py")))
+
+
+@cache
+def _table() -> dict[str, Any]:
+    """With patterns that take upper and lower case alike: logs pass through what changes it."""
+    table = _reading().load()
+    for row in table["faults"]:
+        row.update({key: f"(?i){row[key]}" for key in ("pattern", "text", "follows") if key in row})
+    return table
+
+
+@cache
+def _starts() -> re.Pattern[str]:
+    """Places where a driver's words may begin in a line: behind a time, a host and a kernel, or quoted."""
+    lines = [line for row in node_faults() for line in (row.line, *(form for form, _ in row.forms)) if line]
+    words = {match[0] for line in lines if (match := re.match(r"[A-Za-z][A-Za-z_-]*[A-Za-z]", line))}
+    either = "|".join(sorted(map(re.escape, words)))
+    return re.compile(rf"(?:^|(?<=[\s\]\";,|]))(?=(?:{either}))", re.IGNORECASE)
