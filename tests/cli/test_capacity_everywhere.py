@@ -212,6 +212,16 @@ def test_bad_input_asks_nothing(market: World, words: list[str], says: str) -> N
     assert "Traceback" not in ended.output and market.asked == [] and not list(Path().iterdir())
 
 
+def test_an_offer_in_a_local_zone_is_drafted_before_anybody_opts_in(market: World) -> None:
+    market.blocks, market.plans = {"us-east-1": [block("cb-0c", "us-east-1-atl-2a", "70000.00")]}, {}
+    ended = run("--everywhere", *H100, "--write", "h100.yaml", "--offer", "cb-0c", "--orchestrator", "pcs")
+    assert ended.exit_code == 0, ended.output
+    environment = load(Path("h100.yaml")).environment
+    assert environment.network.zone_id == "use1-atl2-az1"
+    assert list(environment.network.further_zones) == ["use1-az5"]
+    assert environment.node_groups["login"].zone_id == "use1-az5"
+
+
 def test_the_next_command_takes_the_offer(market: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """What --write says to run next finds the same offer, and shows its sum."""
     ended = run("--everywhere", *H100, "--write", "h100.yaml", "--offer", "cb-0b")

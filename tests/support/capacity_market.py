@@ -68,7 +68,11 @@ class World:
             {"ZoneName": f"{name}{letter}", "ZoneId": f"{PREFIXES[name]}-az{number}"}
             for number, letter in enumerate("abc", 1)
         ]
-        return lambda _: {"AvailabilityZones": rows}
+        # of a Local Zone that nobody has opted in to, EC2 speaks only where all are asked for
+        local = [{"ZoneName": "us-east-1-atl-2a", "ZoneId": "use1-atl2-az1"}] if name == "us-east-1" else []
+        return lambda asked: {
+            "AvailabilityZones": [*rows, *(local if asked.get("AllAvailabilityZones") else [])]
+        }
 
     def _rows(self, what: str, name: str, key: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         def reply(asked: dict[str, Any]) -> dict[str, Any]:

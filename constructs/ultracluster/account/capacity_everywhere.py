@@ -191,7 +191,9 @@ class _Region:
     def ask(self, wishes: Sequence[Wish]) -> tuple[list[Row], list[Unasked]]:
         """Everything that can be had, and what could not be asked."""
         try:
-            answer = self.account.client("ec2", self.name).describe_availability_zones()
+            answer = self.account.client("ec2", self.name).describe_availability_zones(
+                AllAvailabilityZones=True
+            )
             self.zones = {
                 str(one["ZoneName"]): str(one["ZoneId"])
                 for one in answer["AvailabilityZones"]

@@ -70,7 +70,7 @@ def _plan(account: Account, arn: str) -> Bought:
 def zone_ids(account: Account, region: str | None = None) -> dict[str, str]:
     """Zone names to ids, of the account's Region by default; none where they cannot be read."""
     try:
-        answer = account.client("ec2", region).describe_availability_zones()
+        answer = account.client("ec2", region).describe_availability_zones(AllAvailabilityZones=True)
     except AWS_ERRORS:
         return {}
     return {zone["ZoneName"]: zone["ZoneId"] for zone in answer["AvailabilityZones"] if "ZoneId" in zone}

@@ -78,7 +78,9 @@ def _zone(
         if one.get("AvailabilityZone") and not one.get("AvailabilityZoneId")
     }
     if names:  # a name means another zone in each account: only this account's ids count
-        answer = situation.client("ec2").describe_availability_zones(ZoneNames=sorted(names))
+        answer = situation.client("ec2").describe_availability_zones(
+            ZoneNames=sorted(names), AllAvailabilityZones=True
+        )
         zones |= {str(zone["ZoneId"]) for zone in answer["AvailabilityZones"]}
     if zones == {wanted}:
         yield Row(f"{name} zone", "green", wanted)
