@@ -20,6 +20,9 @@ from ultracluster.config import Environment
 FILE = ROOT / "tests" / "security" / "escalation.yaml"
 OF_A_TAG = re.compile(r"(?i)^(?:aws|[a-z0-9-]+):ResourceTag/(?P<tag>.+)$")
 
+OF_A_KIND = re.compile(r"^arn:aws:(?!s3:)[a-z0-9-]+:[^:]*:[^:]*:[a-z-]+[/:]\*$")
+"""All resources of one type."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -146,7 +149,9 @@ def _passes(right: Right, service: str) -> bool:
     services = [
         values for about in right.conditions.values() for values in [about.get("iam:PassedToService")]
     ]
-    return bool(others) and (not any(services) or any(values and service in values for values in services))
+    return bool(others) and (
+        service == "*" or not any(services) or any(values and service in values for values in services)
+    )
 
 
 def _by_tags(mine: Sequence[Right]) -> Iterator[tuple[str, Right, Right | None]]:
@@ -180,6 +185,8 @@ def _of_all(mine: Sequence[Right], config: Environment) -> Iterator[tuple[str, R
             yield "a tag that every cluster gives", one, None
         if not one.conditions and "*" in one.resources:
             yield "a write on everything", one, None
+        if not one.conditions and any(OF_A_KIND.match(text) for text in one.resources):
+            yield "a write on all things of a kind", one, None
 
 
 def _tags(right: Right) -> set[str]:
