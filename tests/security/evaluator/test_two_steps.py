@@ -7,13 +7,17 @@ notice; and what the page says is not kept apart must be so, or the page is out 
 from __future__ import annotations
 
 import copy
+import json
+import re
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from typing import Any
 
 import pytest
 import yaml
 from iam_proof.environments import rows_for
 from iam_proof.evaluator import Evaluator
+from iam_proof.people import web_pods
 from iam_proof.rows import TABLES, Row
 from iam_proof.verdicts import verdicts
 from iam_proof.world import World
@@ -46,6 +50,34 @@ def without(policy: Mapping[str, Any], sid: str, key: str | None) -> dict[str, A
     if key is None:
         changed["Statement"] = [one for one in changed["Statement"] if one.get("Sid") != sid]
     return changed
+
+
+def exclusive() -> list[tuple[str, str]]:
+    """(service account, statement) of inference_rights.json whose reason says who else is out of reach."""
+    text = files("ultracluster.clusters.hyperpod").joinpath("inference_rights.json").read_text("utf-8")
+    return [
+        (row["account"], statement["sid"])
+        for row in json.loads(text).values()
+        for statement in row.get("statements", [])
+        if re.search(r"\bonly\b", statement.get("why", ""), re.IGNORECASE)
+        and "read-only" not in statement["why"]
+        and "conditions" in statement
+    ]
+
+
+@pytest.mark.parametrize(("account", "sid"), exclusive())
+def test_a_reason_that_says_only_is_held_to_a_row(
+    account: str, sid: str, evaluator: Evaluator, worlds: Worlds
+) -> None:
+    world, neighbour = worlds(ENVIRONMENTS["served"])
+    (identity,) = web_pods(world)[account][0].identity
+    wrong = copy.deepcopy(dict(world.policies[identity]))
+    (statement,) = [one for one in wrong["Statement"] if one.get("Sid") == sid]
+    del statement["Condition"]
+    asked = [one for one in rows_for(ENVIRONMENTS["served"]) if one.table == "denied" and account in one.who]
+    found = verdicts(world, evaluator, asked, others=[neighbour], instead={identity: wrong})
+
+    assert [row for row, verdict in found.items() if verdict.surprises]
 
 
 @cases("dropped", lambda one: f"{one['sid']} without {one['key']}")
