@@ -18,7 +18,7 @@ _TAG = "ebs.csi.aws.com/cluster"
 """The driver puts it on all that it makes, with the value `true`."""
 _NAME_TAG = "ebs.csi.aws.com/cluster-name"
 """Tag with the cluster's name: the driver puts it on what it makes since 1.58, where it knows the cluster
-(kubernetes-sigs/aws-ebs-csi-driver, docs/tagging.md; AmazonEBSCSIDriverEKSClusterScopedPolicy, v1)."""
+(kubernetes-sigs/aws-ebs-csi-driver, "Tagging"; AmazonEBSCSIDriverEKSClusterScopedPolicy, v1)."""
 _OF_CLUSTER = ("eks:cluster-name", "eks:eks-cluster-name", _NAME_TAG)
 """Tags that tell whose node an instance is: EKS's on managed nodes, Karpenter's, and one that people give to
 nodes of their own. A node without any of them gets no volume."""
