@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tools.markdown_cells import cell, code
 from ultracluster.account.doctor.known_failures import KnownFailure, known_failures
+from ultracluster.account.nodes.slurm_reason import reasons
 
 HEAD = """# Failures that others had
 
@@ -35,6 +36,18 @@ stands for your environment.
 """
 
 
+REASONS = """
+## Reasons of Slurm nodes
+
+Published reasons, as `sinfo -R` prints them; `*` stands for a figure or a name, and `**` for anything.
+`ultracluster nodes why prod REASON` knows them whole, cut off, and one behind another. Those that begin
+with `ultracluster:` are of [health checks](faults.md). AWS PCS publishes none of its own.
+
+| Reason | Written by | Meaning | What to do | Source |
+|---|---|---|---|---|
+"""
+
+
 def threads() -> list[dict[str, str]]:
     """Thread, what failed, and what is here for it."""
     file = Path(__file__).with_name("known_threads.json")
@@ -47,7 +60,15 @@ def page() -> str:
     by_layer: dict[str, list[KnownFailure]] = {}
     for row in known_failures():
         by_layer.setdefault(row.layer, []).append(row)
-    return HEAD + "\n".join([*lines, TEXTS, *_layers(by_layer)]).rstrip() + "\n"
+    texts = "\n".join([*lines, TEXTS, *_layers(by_layer)]).rstrip()
+    return f"{HEAD}{texts}\n{REASONS}" + "\n".join(_reasons()) + "\n"
+
+
+def _reasons() -> Iterator[str]:
+    for row in reasons():
+        seen = "; ".join(code(one) for one in row["texts"])
+        cells = (seen, row["by"], cell(row["meaning"]), cell(row["next"]), row["source"])
+        yield f"| {' | '.join(cells)} |"
 
 
 def _layers(by_layer: dict[str, list[KnownFailure]]) -> Iterator[str]:

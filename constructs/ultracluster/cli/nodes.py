@@ -142,9 +142,12 @@ def why(
 
     known = explain(reason, load_environment(environment).health)
     if known is None:
-        typer.echo("neither our checks, HyperPod nor Slurm write that: ask who drained the node")
+        typer.echo(
+            "not one that we know: `scontrol show node` names who set it, and when; "
+            "ask them, or read slurmctld's log"
+        )
         raise typer.Exit(1)
-    typer.echo(f"{known.meaning}\nnext: {known.next}")
+    typer.echo(f"{known.meaning}\nwritten by: {known.by}\nnext: {known.next}")
     if known.source:
         typer.echo(f"source: {known.source}")
 

@@ -1,4 +1,4 @@
-"""What the reason of a Slurm node means, and what happens next: our checks', HyperPod's, Slurm's own."""
+"""Meaning of a Slurm node's reason, and what happens next: of our checks' reasons, and of published ones."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from typing import Any
 
 from ultracluster.config.health import Health
@@ -21,45 +22,8 @@ _NEXT = {
     "requeue": "the job on it is queued again, and the node stays",
     "none": "its jobs go on, and it is given back after its checks have passed twice",
 }
-_LEFT_ALONE = "leave it alone: `resume` withdraws the request"
-_OTHERS = (
-    (
-        r"^Action:Reboot$",
-        "HyperPod is asked to reboot it",
-        f"it comes back by itself within minutes; {_LEFT_ALONE}",
-    ),
-    (
-        r"^Action:Replace$",
-        "HyperPod is asked to replace it",
-        f"another instance takes its place within 20 to 30 minutes; {_LEFT_ALONE}",
-    ),
-    (
-        r"^Action:",
-        "nearly a request to HyperPod, which acts on Action:Reboot and Action:Replace in these letters",
-        "nothing happens by itself: write it again",
-    ),
-    (
-        r"^Prolog error",
-        "a prolog failed before a job, without a reason of its own",
-        "read slurmd's log on the node; our prolog writes its own reason first",
-    ),
-    (r"^Epilog error", "an epilog failed after a job", "read slurmd's log on the node; ours never fails"),
-    (
-        r"^Not responding|^Node unexpectedly rebooted",
-        "slurmctld lost it",
-        "see whether its instance runs: `ultracluster nodes list`",
-    ),
-    (
-        r"^operator:ultracluster-nodes-",
-        "`ultracluster nodes` closed it to new jobs before an operator's request",
-        "it is opened after the request; if that was cut off: `scontrol update nodename=<node> state=resume`",
-    ),
-    (
-        r"Scheduler health check failed|Static node maintenance",
-        "ParallelCluster's daemon replaces it",
-        "another instance takes its place within minutes",
-    ),
-)
+_SHORTEST = 8
+"""Letters of a published reason by which one is known that a table has cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +32,87 @@ class Explanation:
     meaning: what was found, or asked for.
     next: what happens, or is to be done.
     source: who says what the fault means; empty where that is nobody but us.
+    by: who wrote the reason.
     """
 
     meaning: str
     next: str
     source: str = ""
+    by: str = ""
 
 
 def explain(reason: str, health: Health | None = None) -> Explanation | None:
     """What a reason means; None where it is a person's, or nobody's that we know.
 
     Args:
-        reason: as `scontrol show node` prints it, with or without who set it and when.
+        reason: as `scontrol show node` or `sinfo -R` prints it, whole or cut off, with or without who set it
+            and when.
         health: of the environment file: what happens next depends on it.
     """
-    text = reason.strip()
+    text = re.sub(r"\s*\[[^\]]*@[^\]]*\]?$", "", " ".join(reason.split()))
     if found := _OURS.match(text):
         return _ours(found[1], found[2], health or Health())
-    for pattern, meaning, following in _OTHERS:
-        if re.search(pattern, re.sub(r"\s*\[[^\]]*@[^\]]*\]$", "", text)):
-            return Explanation(meaning, following)
-    return None
+    text = re.sub(r"(?:\.{3}|…|\+)$", "", text).strip().strip("\"'")
+    known = _published(text)
+    if not known:  # slurmctld puts one reason behind another
+        parts = [_published(part) for part in re.split(r", (?![^(]*\))| : ", text)]
+        known = [row for part in parts for row in part] if all(parts) else []
+    if not known:
+        return None
+    join = "; or, for the text is cut off: " if _cut(text, known) else "; and: "
+    return Explanation(
+        *(join.join(dict.fromkeys(row[key] for row in known)) for key in ("meaning", "next")),
+        *("; ".join(dict.fromkeys(row[key] for row in known)) for key in ("source", "by")),
+    )
+
+
+def _published(text: str) -> list[dict[str, Any]]:
+    """The row of a published reason; of one that is cut off each row that it may be of."""
+    rows = reasons()
+    whole = [row for row in rows if any(_fits(row, one, text, False) for one in row["texts"])]
+    if whole:
+        return whole[:1]
+    return [row for row in rows if any(_fits(row, one, text, True) for one in row["texts"])][:3]
+
+
+def _cut(text: str, rows: list[dict[str, Any]]) -> bool:
+    return all(any(_fits(row, one, text, True) for one in row["texts"]) for row in rows)
+
+
+def _fits(row: dict[str, Any], published: str, text: str, cut: bool) -> bool:
+    pattern = _beginning(published) if cut else _whole(published)
+    return bool(re.fullmatch(pattern, text, 0 if row.get("exact") else re.IGNORECASE))
+
+
+@cache
+def _whole(published: str) -> str:
+    return "".join(_pieces(published))
+
+
+@cache
+def _beginning(published: str) -> str:
+    """Expression of every beginning of a published reason that has letters enough."""
+    pieces = _pieces(published)
+    letters = [number for number, piece in enumerate(pieces, 1) if piece not in _ANY.values()]
+    shortest = letters[:_SHORTEST][-1]
+    rest = pieces[shortest:]
+    return "".join([*pieces[:shortest], *(f"(?:{one}" for one in rest), ")?" * len(rest)])
+
+
+_ANY = {"**": ".*", "*": "[^ ()]*"}
+
+
+def _pieces(published: str) -> list[str]:
+    """Expressions for a published reason, one for each letter or place."""
+    found = re.findall(r"\*\*|(?<![a-z])\*(?![a-z])|.", published)
+    return [_ANY[one] if one in _ANY else re.escape(one) for one in found]
+
+
+@cache
+def reasons() -> list[dict[str, Any]]:
+    """Published reasons: id, by, texts, meaning, next, source; `exact` where upper and lower case count."""
+    file = resources.files("ultracluster.account.nodes").joinpath("slurm_reasons.json")
+    return list(json.loads(file.read_text("utf-8"))["reasons"])
 
 
 def _ours(check: str, code: str, health: Health) -> Explanation:
@@ -113,7 +137,7 @@ def _ours(check: str, code: str, health: Health) -> Explanation:
             "`scontrol update NodeName=... State=RESUME`"
         )
     meaning = f"the check `{check}` found `{code}`: {row.get('meaning', 'no row of the fault table has it')}"
-    return Explanation(meaning, following, str(row.get("source", "")))
+    return Explanation(meaning, following, str(row.get("source", "")), "the health checks of this package")
 
 
 @cache
@@ -122,4 +146,4 @@ def _faults() -> list[dict[str, Any]]:
     return list(json.loads(file.read_text(encoding="utf-8"))["faults"])
 
 
-__all__ = ["PREFIX", "Explanation", "explain"]
+__all__ = ["PREFIX", "Explanation", "explain", "reasons"]
