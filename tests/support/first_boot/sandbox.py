@@ -66,9 +66,9 @@ class Sandbox:
     def environment(self) -> dict[str, str]:
         """Of the entry script: waits of fractions of a second, nothing of this machine's own."""
         # long enough for a loaded machine; what the sandbox does not have fails at once
-        deadlines = dict.fromkeys(("NODE", "DNS", "MOUNT", "SLURM", "SLURMD", "PACKAGES"), "2") | {
-            "FETCH": "20"
-        }
+        deadlines = dict.fromkeys(
+            ("NODE", "DNS", "MOUNT", "SLURM", "SLURMD", "PACKAGES", "DEVICES", "LUSTRE_EFA"), "2"
+        ) | {"FETCH": "20"}
         return {
             "PATH": f"{self.bin}:{self.real}",
             "ULTRACLUSTER_ROOT": str(self.root),
