@@ -8,6 +8,7 @@ from pathlib import Path
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load
 from ultracluster.config.loader import Loaded
 from ultracluster.config.remedy import ask
+from ultracluster.model import TRAITS
 from ultracluster.project.place import Located
 
 CODE = "CPY000"
@@ -31,7 +32,7 @@ def shared_name(one: Environment, other: Environment) -> str:
 
 def _stacks(environment: Environment) -> set[str]:
     """Every stack that it can have; ParallelCluster's own is called like its cluster."""
-    own = {environment.cluster_name} if environment.orchestrator.kind == "parallelcluster" else set[str]()
+    own = {environment.cluster_name} if TRAITS[environment.orchestrator.kind].own_stack else set[str]()
     return own | set(environment.possible_stack_names)
 
 

@@ -17,8 +17,12 @@ from ultracluster.config.remedy import DROP, Change, Option, YamlPath
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
 from ultracluster.plan.draft_place import second_zone
 from ultracluster.plan.moving.target import Bought, Target
+from ultracluster.rules.environment.local_zone import entrances_of_local_zone, ways_out_of_local_zone
+from ultracluster.rules.sets import ENV
 
-LOCAL_ZONE_RULES = ("ENV032", "ENV033")
+LOCAL_ZONE_RULES = frozenset(
+    rule.id for rule in ENV.rules if rule.check in (ways_out_of_local_zone, entrances_of_local_zone)
+)
 _LONGEST_NAME = 30
 _LONGEST_BUCKET = 63
 _ID = re.compile(r"(fs|fsvol|sg|vpc|subnet|ami|nat)-[0-9a-f]{8,17}")

@@ -200,7 +200,7 @@ def jobs_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
 )
 def far_from_storage(cluster: Cluster) -> Iterator[Breach]:
     storage, home = cluster.environment.storage, cluster.environment.network.zone_id
-    inside = is_local_zone(home)  # of a Local Zone, ENV033 asks for these nodes elsewhere
+    inside = is_local_zone(home)  # another rule asks for these nodes outside of a Local Zone
     there = [words for words, one in (("Lustre", storage.lustre), ("OpenZFS", storage.openzfs)) if one]
     for zone, groups in cluster.further_zones.items() if there else ():
         for name, group in groups.items():
