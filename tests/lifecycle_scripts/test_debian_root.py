@@ -278,9 +278,7 @@ def test_killed_inside_dpkg_the_next_run_completes_it(node: Node) -> None:
         "the package's own script",
         process,
     )
-    for pid in session(process):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    kill_all_in(node.root)
     process.communicate()
     (node.root / SLOW.lstrip("/")).unlink()
     said = node.run()
@@ -296,10 +294,20 @@ def until(condition: Callable[[], bool], what: str, process: subprocess.Popen[st
         time.sleep(0.05)
 
 
-def session(process: subprocess.Popen[str]) -> list[int]:
-    """The process and all that it started: verbs have groups of their own."""
-    listed = output("ps", "-o", "pid=", "--sid", str(process.pid))
-    return [int(pid) for pid in listed.split()]
+def kill_all_in(root: Path) -> None:
+    """Until none is left: apt starts dpkg in a session of its own, perhaps between a look and a kill."""
+    while pids := [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if is_in(root, entry)]:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def is_in(root: Path, process: Path) -> bool:
+    """Whether it is the root folder of the process; a dead one has none."""
+    try:
+        return (process / "root").readlink() == root
+    except OSError:
+        return False
 
 
 def installing(process: subprocess.Popen[str]) -> bool:
