@@ -158,9 +158,11 @@ destroy: setup ## delete the environment's stacks (what holds data is retained; 
 rehearse: $(VENV)/.plan ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
 	@PYTHONPATH=tests/support python -m first_boot $(if $(ALL),--all,$(ENV))
 
-test: setup-dev ## every test (DEPTH=deep: all pairs, scale and many random examples, too)
+# The roots of newer Pythons have neither the CDK nor Node, so under these it is the tests that need none.
+test: setup-dev ## every test (DEPTH=deep: all pairs, scale, many random examples and newer Pythons, too)
 	@mkdir -p build
 	@pytest -n 3 --depth=$(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times=build/suite-files.csv) $(ARGS)
+	@$(if $(ARGS),,$(if $(filter deep,$(DEPTH)),$(MAKE) --no-print-directory quick-pythons))
 
 twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
 	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)
