@@ -144,8 +144,10 @@ def test_a_tag_that_names_no_cluster_and_a_write_without_bounds_are_found() -> N
     delete = {"Action": "sagemaker:DeleteEndpoint", "Resource": "arn:aws:sagemaker:us-east-2:1:endpoint/*"}
     tagged = {**delete, "Condition": {"StringEquals": {"aws:ResourceTag/CreatedBy": "Operator"}}}
     ours = {**delete, "Condition": {"StringEquals": {"aws:ResourceTag/cluster": "prod"}}}
+    unless = {**tagged["Condition"], "StringEqualsIfExists": {"aws:ResourceTag/cluster": "prod"}}
 
     assert {one.pair for one in role(tagged)} == {"a tag that every cluster gives"}
+    assert {one.pair for one in role({**delete, "Condition": unless})} == {"a tag that every cluster gives"}
     assert role(ours) == set()
     assert {one.pair for one in role({**delete, "Resource": "*"})} == {"a write on everything"}
     assert {one.pair for one in role(delete)} == {"a write on all things of a kind"}

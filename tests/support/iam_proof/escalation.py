@@ -176,7 +176,8 @@ def _of_all(mine: Sequence[Right], config: Environment) -> Iterator[tuple[str, R
             continue
         bounds = [
             text
-            for about in one.conditions.values()
+            for operator, about in one.conditions.items()
+            if not operator.endswith("IfExists")  # what has no such tag is everybody's
             for key, values in about.items()
             for text in (key, *values)
         ]
