@@ -115,6 +115,13 @@ ENTER = {
         ({"StringEquals": {"aws:ResourceTag/owner": "prod"}}, False),
         ({"ForAllValues:StringEquals": {"aws:TagKeys": ["name"]}}, False),
         ({"ForAllValues:StringEquals": {"aws:TagKeys": ["name", "owner"]}}, True),
+        (
+            {
+                "ForAllValues:StringEquals": {"aws:TagKeys": ["owner"]},
+                "StringEquals": {"aws:ResourceTag/owner": "prod"},
+            },
+            False,
+        ),
         ({"Null": {"aws:RequestTag/owner": "true"}}, False),
     ],
     ids=str,

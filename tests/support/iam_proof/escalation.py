@@ -209,7 +209,8 @@ def _may_give(first: Right, tag: str) -> bool:
             ):
                 return False
             if key == "aws:TagKeys" and operator.startswith("ForAllValues:"):
-                return any(fnmatchcase(tag, one) for one in values)
+                if not any(fnmatchcase(tag, one) for one in values):
+                    return False
             if operator == "Null" and key == f"aws:RequestTag/{tag}" and values == {"true"}:
                 return False
     return True
