@@ -37,6 +37,7 @@ FOREIGN = {
     "docs/metrics/": "kubernetes/kube-state-metrics",
     "docs/install/iam_policy.json": "kubernetes-sigs/aws-load-balancer-controller",
     "docs/install.md": "awslabs/mountpoint-s3-csi-driver",
+    "docs/tagging.md": "kubernetes-sigs/aws-ebs-csi-driver",
     "docs/user-guide": "volcano-sh/volcano",
     "docs/overview.md": "kubernetes-sigs/lws",
     "docs/designs/022-workflow-nvlink-err.md": "NVIDIA/NVSentinel",

@@ -208,9 +208,9 @@ def _may_give(first: Right, tag: str) -> bool:
                 and operator in ("StringEquals", "StringLike", "ArnEquals", "ArnLike")
             ):
                 return False
-            if key == "aws:TagKeys" and operator.startswith("ForAllValues:"):
-                if not any(fnmatchcase(tag, one) for one in values):
-                    return False
+            all_tags = key == "aws:TagKeys" and operator.startswith("ForAllValues:")
+            if all_tags and not any(fnmatchcase(tag, one) for one in values):
+                return False
             if operator == "Null" and key == f"aws:RequestTag/{tag}" and values == {"true"}:
                 return False
     return True
