@@ -74,6 +74,17 @@ def by_id(table, name):
     return next((row for row in table["faults"] if row["id"] == name), None)
 
 
+_GRAVE = ("reset", "reboot", "replace")
+_OF_ACCELERATORS = ("ecc", "gpu_count", "neuron", "nvlink", "sxid", "xid")
+
+
+def fatal(row):
+    """Whether it ends running work: of accelerators, what only a reset, a reboot or another machine mends. A
+    row may say otherwise (`fatal`)."""
+    grave = row["severity"] == "critical" and row["action"] in _GRAVE
+    return row.get("fatal", grave and row["check"] in _OF_ACCELERATORS) is True
+
+
 def links_of(table, accelerator):
     """NVLinks of each GPU of that name; None where the table does not tell."""
     facts = table["generations"].get(generation_of(table, accelerator), {})

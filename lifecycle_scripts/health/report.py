@@ -18,7 +18,7 @@ def answer(check, verb, lines, table, generation):
     """What is printed. The gravest finding speaks, and the others follow in its detail."""
     found = []
     for line in lines:
-        kind, code, gpu, detail, action, result, of_row = (line.split("\t") + [""] * 7)[:7]
+        kind, code, gpu, detail, action, result, of_row, at = (line.split("\t") + [""] * 8)[:8]
         one = {"check": check, "verb": verb, "result": kind, "code": code, "detail": detail}
         if kind in ("fault", "row"):
             row = (
@@ -30,7 +30,10 @@ def answer(check, verb, lines, table, generation):
                 one.update(result=faults.RESULTS[row["severity"]], fault=row["id"], action=row["action"])
                 if "when_idle" in row:
                     one["when_idle"] = row["when_idle"]
+                if faults.fatal(row):
+                    one["fatal"] = True
                 if kind == "row":
+                    one.update(event=True, **time_of(at))
                     one["code"] = of_row or row["codes"][0]
                     if row["check"] != check:
                         one["code"] = f"{row['check']}_{one['code']}"
@@ -57,9 +60,20 @@ def answer(check, verb, lines, table, generation):
         first["detail"] = "; ".join(dict.fromkeys(one["detail"] for one in found))
     else:
         also = [f"{one['code']}: {one['detail']}" for one in rest if one["result"] != "ok"]
+        others = [dict(one) for one in rest if one["result"] in ("warn", "critical")][:50]
         first["detail"] = "; ".join([first["detail"], *dict.fromkeys(also)])
+        if others:
+            first["others"] = others
     first["detail"] = first["detail"][:1000]
     return first
+
+
+def time_of(text):
+    """When the kernel has logged it, in seconds since 1970; nothing where that is no number."""
+    try:
+        return {"at": float(text)}
+    except ValueError:
+        return {}
 
 
 def rank(one):

@@ -84,7 +84,10 @@ def finding(row, device, message):
         "detail": " ".join(message.split())[:400],
         "fault": row["id"],
         "action": row["action"],
+        "event": True,
     }
+    if faults.fatal(row):
+        found["fatal"] = True
     if "when_idle" in row:
         found["when_idle"] = row["when_idle"]
     if device:
@@ -134,7 +137,9 @@ class Watcher:
         found = findings([entry], self.table, self.generation, self.disks)
         if not found:
             return None
-        return self.counted(found[0], boot, at, number(entry.get("__REALTIME_TIMESTAMP")))
+        now = number(entry.get("__REALTIME_TIMESTAMP"))
+        found[0]["at"] = now / 10**6
+        return self.counted(found[0], boot, at, now)
 
     def counted(self, found, boot, at, now):
         """The finding with its repeats; None where it was told within the last minute."""
@@ -273,6 +278,7 @@ def once(path, seconds=ONCE_SECONDS):
                 one["action"],
                 one["result"],
                 one["code"],
+                str(one["at"]),
             )
             print("row", *(word.replace("\t", " ") for word in words), sep="\t")
     said = process.stderr.read().decode("utf-8", "replace").strip()

@@ -91,7 +91,7 @@ def checked(text, name=None, verb=None):
         return None
     if not all(
         isinstance(line.get(key, ""), str)
-        for key in ("check", "verb", "code", "detail", "action", "when_idle")
+        for key in ("check", "verb", "code", "detail", "action", "when_idle", "fault", "gpu")
     ):
         return None
     if not _word(line.get("check", "")) or not _word(line.get("code", "") or "none"):
@@ -107,17 +107,32 @@ def _word(text):
 
 
 def findings(lines, ignored=()):
-    """Of those that are not to be ignored."""
-    return [
-        Finding(
-            check=line["check"],
-            result=line["result"],
-            code=line.get("code", ""),
-            action=line.get("action", "none"),
-            when_idle=line.get("when_idle", ""),
-            detail=line.get("detail", ""),
-            event=line.get("verb") == "watch",
-        )
-        for line in lines
-        if line["check"] not in ignored
-    ]
+    """Of those that are not to be ignored, by their check or by their row of the fault table: each thing that
+    a check has found is one."""
+    found = [_finding(said) for line in lines for said in (line, *_others(line))]
+    return [one for one in found if one.check not in ignored and one.fault not in ignored]
+
+
+def _others(line):
+    """What a check found besides the gravest, each as a line of its own."""
+    others = line.get("others")
+    said = others if isinstance(others, list) else []
+    return [other for one in said[:50] if (other := checked(json.dumps(one), line["check"], line["verb"]))]
+
+
+def _finding(line):
+    at = line.get("at")
+    return Finding(
+        check=line["check"],
+        result=line["result"],
+        code=line.get("code", ""),
+        action=line.get("action", "none"),
+        when_idle=line.get("when_idle", ""),
+        detail=line.get("detail", ""),
+        event=line.get("event") is True,
+        verb=line["verb"],
+        fault=line.get("fault", ""),
+        device=line.get("gpu", ""),
+        fatal=line.get("fatal") is True,
+        at=at if isinstance(at, (int, float)) and at > 0 else time.time(),
+    )

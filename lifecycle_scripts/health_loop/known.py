@@ -37,6 +37,7 @@ TAKEN = frozenset(
     }
 )
 """States in which a node takes no job already, or is on its way to another state: no drain is asked for."""
+BUSY = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
 HELD = frozenset({"DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING"})
 MOVING = frozenset(
     {"REBOOT_REQUESTED", "REBOOT_ISSUED", "REBOOT", "POWER_DOWN", "POWERING_DOWN", "POWERED_DOWN"}
@@ -44,8 +45,11 @@ MOVING = frozenset(
 ABSENT = frozenset({"POWERED_DOWN", "POWERING_DOWN", "FUTURE", "UNKNOWN", "DOWN", "NOT_RESPONDING"})
 """Nodes that are not there do not count to the cluster of which a share may be drained."""
 
-ORDER = ("none", "requeue", "reboot-idle", "drain", "reboot", "replace")
-"""Actions, from the mildest on. `reboot-idle` reboots when the jobs have ended: none is sent away."""
+ORDER = ("none", "requeue", "reboot-idle", "drain", "reboot", "hold", "replace")
+"""Actions, from the mildest on. `reboot-idle` reboots when the jobs have ended: none is sent away. `hold`
+drains the node for a person, who has to find out whether the GPU or a program is at fault."""
+LAST_WEIGHT = 1_000_000
+"""Slurm gives jobs to nodes of a lower weight first."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Node:
     reason_at: int = 0
     """When the reason was set, in seconds since 1970; 0 where that is unknown."""
     comment: str = ""
+    weight: int = 1
 
     @property
     def ours(self):
@@ -91,7 +96,13 @@ class Memory:
     """`<check>:<code>`, also where the reason has become HyperPod's."""
     event: bool = False
     """The kernel reported it once: no check that passes says that it is over, only another boot does."""
+    waiting: bool = False
+    """Closed to new jobs beyond the share; what has to follow waits until the share has room."""
+    weight: int = 0
+    """Its weight before we made the node the last choice; 0 where we did not."""
     drained: tuple = ()
+    idled: tuple = ()
+    """Drains that only wait for an idle moment: they have a budget of their own."""
     resumed: tuple = ()
     """Times, in seconds since 1970, of the last 24 hours."""
 
@@ -102,14 +113,22 @@ class Memory:
             "action": self.action,
             "by": self.by,
             "event": "yes" if self.event else "",
+            "waiting": "yes" if self.waiting else "",
+            "weight": self.weight or "",
             "drained": _joined(self.drained),
+            "idled": _joined(self.idled),
             "resumed": _joined(self.resumed),
         }
         return " ".join(["ultracluster", *(f"{key}={value}" for key, value in fields.items() if value)])
 
     def since(self, now):
         """Without what is older than a day, or from a clock that was ahead."""
-        return replace(self, drained=_recent(self.drained, now), resumed=_recent(self.resumed, now))
+        return replace(
+            self,
+            drained=_recent(self.drained, now),
+            idled=_recent(self.idled, now),
+            resumed=_recent(self.resumed, now),
+        )
 
 
 def _joined(times):
@@ -124,8 +143,8 @@ def memory_of(comment):
     """None where the comment is someone else's."""
     if comment.strip() in ("", "(null)"):
         return Memory()
-    words = comment.split()
-    if words[0] != "ultracluster":
+    words = comment.strip().strip('"').split()
+    if not words or words[0] != "ultracluster":
         return None
     told = dict(word.split("=", 1) for word in words[1:] if "=" in word)
     action = told.get("action", "")
@@ -134,7 +153,10 @@ def memory_of(comment):
         action=action if action in ORDER else "",
         by=told.get("by", ""),
         event=told.get("event") == "yes",
+        waiting=told.get("waiting") == "yes",
+        weight=next(iter(_times(told.get("weight"))), 0),
         drained=_times(told.get("drained")),
+        idled=_times(told.get("idled")),
         resumed=_times(told.get("resumed")),
     )
 
@@ -153,8 +175,10 @@ class Policy:
     """HyperPod reboots and replaces by itself (`node_recovery: automatic`)."""
     replace: bool = True
     max_drained_percent: int = 10
+    max_closed_percent: int = 25
+    """Closed to new jobs at a time, the share included; at least two nodes."""
     max_drained_per_hour: int = 0
-    """0: as many as the share."""
+    """0: as many as the share, and two for faults that end running work."""
     max_resumes_per_day: int = 2
     slurm_reboots: bool = False
     """slurmctld has a RebootProgram."""
@@ -173,7 +197,23 @@ class Finding:
     """`reset` or `reboot`: to be done when no job runs; empty otherwise."""
     detail: str = ""
     event: bool = False
-    """Of the kernel's log, not of a check."""
+    """A line of the kernel's log, whoever read it: no check that passes ends it, only another boot does."""
+    verb: str = "quick"
+    fault: str = ""
+    """The row of the fault table."""
+    device: str = ""
+    fatal: bool = False
+    """By the table it ends running work."""
+    at: float = 0
+    """When the kernel logged it, or the check found it, in seconds since 1970."""
+    job: str = ""
+    """The job that met it; empty where that is not known."""
+    user: str = ""
+
+    @property
+    def key(self):
+        """The same fault of the same device."""
+        return f"{self.check} {self.fault} {self.code} {self.device}"
 
     @property
     def by(self):
@@ -191,6 +231,6 @@ class Plan:
     steps: tuple = ()
     why: str = ""
     refused: str = ""
-    """Why nothing is done, as a word: `foreign`, `ours`, `share`, `hour`, `nothing`; empty with steps."""
+    """Why not all of it is done, as a word: `foreign`, `ours`, `share`, `hour`, `nothing`; else empty."""
     memory: object = field(default=None)
     """What the node's comment becomes with it; None where it stays."""

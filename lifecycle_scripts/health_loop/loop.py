@@ -14,8 +14,10 @@ from dataclasses import replace
 
 import checks
 import decide
+import jobs
+import open_faults
 import place
-from known import ACTION_REBOOT, ACTION_REPLACE, MOVING, Finding, memory_of
+from known import ACTION_REBOOT, ACTION_REPLACE, HELD, LAST_WEIGHT, MOVING, memory_of
 from place import say
 from slurm import Slurm, SlurmError
 
@@ -25,14 +27,12 @@ _LOOK = "look.json"
 """What the last look found; its age is counted on the clock that no one sets."""
 _PAUSE_SECONDS = int(os.environ.get("ULTRACLUSTER_HEALTH_PAUSE", "60"))
 """Between two looks that may give a node back."""
-_AGAIN_SECONDS = 120
-"""Until the same thing is asked for again, where it has shown no effect."""
-_ASK_SECONDS = 8 * float(os.environ.get("ULTRACLUSTER_HEALTH_TICK", "15"))
+_TICK_SECONDS = float(os.environ.get("ULTRACLUSTER_HEALTH_TICK", "15"))
+_AGAIN_SECONDS = 8 * _TICK_SECONDS
+"""Until the same thing is asked for again, where it has shown no effect; each time twice as long."""
+_LONGEST_SECONDS = 3600
+_ASK_SECONDS = 8 * _TICK_SECONDS
 """Between two questions whether this node is held by us, where nothing here has drained it."""
-_SAME_FAULT_SECONDS = {True: 30, False: 900}
-"""So long after a job was queued again its contained error is told once more: by the watcher, by a check."""
-SIGNAL = "ultracluster:signal=USR1"
-"""In the comment of a job that has a handler for it. Any other job would end by the signal, and fail."""
 
 
 class Loop:
@@ -63,7 +63,7 @@ class Loop:
                     say(f"{line['check']}: {line['result']} {line.get('code', '')}: {line.get('detail', '')}")
             if verb == "quick":
                 place.write(place.RUN / _LOOK, {"at": time.monotonic(), "lines": lines})
-            return checks.findings(lines)
+            return checks.findings(lines, self.settings.ignore)
 
     def _known(self, seconds):
         look = place.read(place.RUN / _LOOK, {})
@@ -89,49 +89,139 @@ class Loop:
 
     # --- deciding and doing ---
 
-    def act(self, found, *, until):
-        """What is done at once about what was found. Returns whether the node takes no further job because of
-        it: then a prolog may send its job away."""
-        finding = decide.worst([one for one in found if one.check not in self.settings.ignore])
-        if finding is None or self.settings.mode == "off":
+    def act(self, found, *, until, all_open=False):
+        """What is done at once about what was found now, and about open faults that were refused. Returns
+        whether the node takes no further job because of one: then a prolog may send its job away.
+
+        Args:
+            found: findings of a look or of the watcher, those that are well included.
+            until: monotonic seconds.
+            all_open: also what was refused a moment ago.
+        """
+        if self.settings.mode == "off":
             return False
-        if not self.name:
-            say(f"{finding.by}: Slurm has not told this node's name yet")
-            self._keep_for_later(finding)
+        book = self._note(found)
+        due = open_faults.due(
+            book,
+            now=time.time(),
+            ignored=self.settings.ignore,
+            pause=_TICK_SECONDS,
+            all_open=all_open,
+            enforce=self.settings.mode == "enforce",
+        )
+        away = False
+        for number, finding in enumerate(due):
+            # Beside the gravest, what has to be done for the jobs of others.
+            if number == 0 or decide.action_for(finding) == "requeue":
+                away = self._answer(finding, until) or away
+        return away
+
+    def is_held(self):
+        """Whether the node is out by us for a fault that was answered: its next job goes elsewhere."""
+        book = open_faults.load(self.boot)
+        if not self.name or not book.ends_jobs(self.settings.ignore):
             return False
         try:
-            return self._act(finding, until)
+            return self.slurm.node(self.name).held_by_us
         except SlurmError as error:
-            say(f"{finding.by}: {error}")
-            self._keep_for_later(finding)
+            say(f"whether the node is held is not known: {error}")
             return False
 
+    def _answer(self, finding, until):
+        if not self.name:
+            say(f"{finding.by}: Slurm has not told this node's name yet")
+            self._record(finding, "", "name")
+            return False
+        try:
+            plan, answer, away = self._act(finding, until)
+        except SlurmError as error:
+            say(f"{finding.by}: {error}")
+            self._record(finding, "", "slurm")
+            return False
+        self._record(finding, _words(plan), answer)
+        return away
+
+    def _note(self, found):
+        """The open faults with what was found now, each with the job that met it."""
+        if not any(decide.action_for(finding) != "none" for finding in found):
+            return self._noted(found)
+        with self._book() as book:
+            new = [
+                finding
+                for finding in found
+                if decide.action_for(finding) != "none" and open_faults.is_new(book.now, finding)
+            ]
+        jobs_of = {finding.key: self._met(finding) for finding in new}
+        found = [
+            replace(finding, job=jobs_of[finding.key][0], user=jobs_of[finding.key][1])
+            if finding.key in jobs_of
+            else finding
+            for finding in found
+        ]
+        return self._noted(found)
+
+    def _noted(self, found):
+        with self._book() as book:
+            book.now = open_faults.noted(book.now, found, now=time.time(), repeats=_repeats)
+            return book.now
+
+    def _met(self, finding):
+        if not self.name:
+            return "", ""
+        try:
+            return jobs.met(self.slurm.queue(self.name), finding.at, jobs.of_process(finding))
+        except SlurmError as error:
+            say(f"{finding.by}: which job has met it is not known: {error}")
+            return "", ""
+
+    def _record(self, finding, asked, answer):
+        with self._book() as book:
+            book.now = open_faults.answered(book.now, finding, asked=asked, answer=answer, now=time.time())
+
+    def _claim(self, finding):
+        """Whether no other process of this node has queued the job again for this fault."""
+        with self._book() as book:
+            row = book.now.of(finding)
+            if row is None or finding.job in row.requeued:
+                return False
+            rows = {**book.now.rows, finding.key: replace(row, requeued=(*row.requeued, finding.job))}
+            book.now = replace(book.now, rows=rows)
+            return True
+
+    @contextlib.contextmanager
+    def _book(self):
+        """The open faults, for nobody else meanwhile."""
+        with _alone(place.RUN / "open.lock", time.monotonic() + 5):
+            book = _Kept(open_faults.load(self.boot))
+            before = book.now
+            yield book
+            if book.now != before:
+                open_faults.save(book.now)
+
     def _act(self, finding, until):
+        """The plan, the word that is kept as its answer, and whether it keeps jobs away."""
         policy = self._policy()
-        if decide.action_for(finding) == "requeue" and self._requeued_since(finding.event):
-            finding = replace(finding, result="warn", action="none")
-        ends_job = decide.action_for(finding) in ("drain", "reboot", "replace")
+        ends_job = decide.action_for(finding) in ("drain", "reboot", "hold", "replace")
         plan, me = self._plan(finding, policy)
         if plan.steps and policy.mode != "enforce":
             say(f"DRY RUN, would do: {_words(plan)}: {plan.why} ({finding.detail})")
-            return False
+            return plan, "dry-run", False
         if not _takes(plan):
-            self._do(plan, me, only_one=True)
+            self._do(plan, me, finding)
             say(f"{_words(plan) or 'nothing'}: {plan.why} ({finding.detail})")
-            return ends_job and me.held_by_us
+            return plan, _answer_of(plan), ends_job and me.held_by_us
         if not self.slurm.lock(self.name, until):
             say(f"{finding.by}: other nodes drain themselves at this moment; later")
-            self._keep_for_later(finding)
-            return False
+            return plan, "lock", False
         try:
             # Others may have come first since: they are counted now.
             plan, me = self._plan(finding, policy)
-            self._do(plan, me, only_one=True)
+            self._do(plan, me, finding)
         finally:
             with contextlib.suppress(SlurmError):
                 self.slurm.unlock()
         say(f"{_words(plan) or 'nothing'}: {plan.why} ({finding.detail})")
-        return ends_job and _takes(plan)
+        return plan, _answer_of(plan), ends_job and _takes(plan)
 
     def _plan(self, finding, policy):
         nodes = self.slurm.nodes()
@@ -145,18 +235,17 @@ class Loop:
                 policy = replace(policy, slurm_reboots=self.slurm.reboots())
         return policy
 
-    def _requeued_since(self, event):
-        """Whether the job that met it was queued again: the next one has met nothing."""
-        at = place.read(place.RUN / "requeued.json", {}).get("at")
-        return isinstance(at, float) and 0 <= time.monotonic() - at < _SAME_FAULT_SECONDS[event]
-
-    def _do(self, plan, me, *, only_one=False):
+    def _do(self, plan, me, finding=None):
         if _takes(plan):
             self._look_after()
         comment = () if plan.memory is None else (f"Comment={plan.memory.text}",)
         for word, text in plan.steps:
             if word == "drain":
-                self.slurm.update(me.name, "State=DRAIN", f"Reason={text}", *comment)
+                self._swap(me, "DRAIN", text, plan.memory)
+            elif word == "fail":
+                if text not in (ACTION_REBOOT, ACTION_REPLACE):
+                    raise ValueError(text)
+                self._swap(me, "FAIL", text, plan.memory)
             elif word == "reboot":
                 if comment:
                     self.slurm.update(me.name, *comment)
@@ -164,61 +253,48 @@ class Loop:
                     ("nextstate=RESUME",) if self.settings.policy.orchestrator == "parallelcluster" else ()
                 )
                 self.slurm.run("scontrol", "reboot", "ASAP", *after, f"reason={text}", me.name)
-            elif word == "fail":
-                if text not in (ACTION_REBOOT, ACTION_REPLACE):
-                    raise ValueError(text)
-                self.slurm.update(me.name, "State=FAIL", f"Reason={text}", *comment)
             elif word == "power-down":
                 self.slurm.update(me.name, "State=POWER_DOWN_ASAP", f"Reason={text}", *comment)
             elif word == "resume":
                 self.slurm.update(me.name, "State=RESUME", *comment)
+            elif word == "last":
+                self.slurm.update(me.name, f"Weight={LAST_WEIGHT}", *comment)
+            elif word == "weight":
+                self.slurm.update(me.name, f"Weight={text}", *comment)
             elif word == "remember" and comment:
                 self.slurm.update(me.name, *comment)
+            elif word == "requeue" and finding is None:
+                jobs.requeue_all(self.slurm, me.name)
             elif word == "requeue":
-                if only_one:
-                    place.write(place.RUN / "requeued.json", {"at": time.monotonic()})
-                self._requeue(me, only_one=only_one)
+                if self._claim(finding):
+                    jobs.requeue_once(self.slurm, me.name, finding, text)
             elif word == "warn":
-                self._warn(me)
+                jobs.warn(self.slurm, me.name, self.settings.checkpoint_seconds)
             elif word == "reboot-here":
-                subprocess.run(["/usr/bin/env", "systemctl", "reboot"], timeout=30, check=False)
+                force = ["--force"] if text else []
+                command = ["/usr/bin/env", "systemctl", *force, "reboot"]
+                subprocess.run(command, timeout=30, check=False)
 
-    def _requeue(self, me, *, only_one):
-        """The jobs of this node. Of several that share it none can be said to have met the fault."""
-        jobs = self.slurm.jobs(me.name)
-        if only_one and len(jobs) > 1:
-            say(f"{len(jobs)} jobs share this node: none of them is queued again")
+    def _swap(self, me, state, reason, memory):
+        """Takes the node, and gives it back at once where someone else has taken it at the same moment.
+
+        Raises:
+            SlurmError: it is someone else's now.
+        """
+        settings = [("State", state), ("Reason", reason)]
+        if memory is not None:
+            settings.append(("Comment", memory.text))
+        before, after = self.slurm.swap(me.name, *settings)
+        if before is None:
             return
-        for job in jobs:
-            try:
-                self.slurm.run("scontrol", "requeue", job)
-                say(f"job {job} is queued again")
-            except SlurmError as error:
-                say(f"job {job} cannot be queued again, the node waits for its end: {error}")
-
-    def _warn(self, me):
-        for job in self.slurm.jobs(me.name):
-            with contextlib.suppress(SlurmError):
-                if SIGNAL in self.slurm.job_comment(job):
-                    self.slurm.run("scancel", "--batch", "--signal=USR1", job)
-                    say(f"job {job} was sent USR1: {self.settings.checkpoint_seconds} s for a checkpoint")
-
-    # --- what could not be done at once ---
-
-    def _keep_for_later(self, finding):
-        place.write(place.RUN / "later.json", {**finding.__dict__, "at": time.monotonic()})
-
-    def later(self):
-        """A fault of the last ten minutes for which Slurm did not answer, or another node was first."""
-        told = place.read(place.RUN / "later.json", {})
-        with contextlib.suppress(OSError):
-            (place.RUN / "later.json").unlink()
-        at = told.pop("at", None)
-        if not isinstance(at, float) or not 0 <= time.monotonic() - at < 600:
-            return []
-        with contextlib.suppress(TypeError):
-            return [Finding(**told)]
-        return []
+        if before.foreign and before.states & (HELD | {"DOWN"}):
+            theirs = next((word for word in ("FAIL", "DOWN") if word in before.states), "DRAIN")
+            self.slurm.update(
+                me.name, f"State={theirs}", f"Reason={before.reason}", f"Comment={before.comment}"
+            )
+            raise SlurmError(f"at this moment the node became {before.described}: that is restored")
+        if after.reason != reason:
+            raise SlurmError(f"at this moment the node became {after.described}")
 
     # --- going on with a node that was drained ---
 
@@ -231,48 +307,88 @@ class Loop:
         if not kept and isinstance(asked, float) and 0 <= time.monotonic() - asked < _ASK_SECONDS:
             return
         me = self.slurm.node(self.name)
+        book = open_faults.load(self.boot)
         if not me.held_by_us:
             if kept:
                 place.write(place.STATE / "drained.json", {})
             place.write(place.RUN / _ASKED, {"at": time.monotonic()})
+            self._do(decide.preferred(me, fatal=book.fatal(self.settings.ignore)), me)
             return
         if me.states & MOVING:
             return
         memory = memory_of(me.comment)
+        if memory is not None and memory.waiting and memory.boot == self.boot:
+            self._promote(me)
+            return
         if kept.get("reason") != me.reason or kept.get("boot") != self.boot:
             kept = {"reason": me.reason, "boot": self.boot, "passes": 0}
-        jobs = self.slurm.jobs(self.name)
+        on_it, event = self.slurm.jobs(self.name), book.event(self.settings.ignore)
         by = (memory.by if memory and memory.by else me.reason.split(":", 1)[1]).split(":")[0]
         rebooted = (
             memory is None
             or memory.boot != self.boot
-            or (memory.action in ("", "drain") and not memory.event)
+            or (memory.action in ("", "drain") and not memory.event and not event)
         )
-        if not jobs and rebooted and _elapsed(kept.get("passed", 0)) >= _PAUSE_SECONDS:
+        if not on_it and rebooted and _elapsed(kept.get("passed", 0)) >= _PAUSE_SECONDS:
             passes = self._passes(by, kept)
             kept.update(passes=kept["passes"] + 1 if passes else 0, passed=int(time.time()))
         warned = kept.get("warned")
         plan = decide.follow(
             me,
             self._policy(),
-            jobs=jobs,
+            jobs=on_it,
             boot=self.boot,
             now=int(time.time()),
             passes=kept["passes"],
             warned=None if warned is None else _elapsed(warned) >= self.settings.checkpoint_seconds,
+            open_event=event,
+            tries=kept.get("tries", {}),
         )
         if kept.get("said") != plan.why:
             say(f"{_words(plan) or 'waits'}: {plan.why}")
             kept["said"] = plan.why
+        self._step(plan, me, kept)
+
+    def _step(self, plan, me, kept):
+        """Does it, unless it was asked for a moment ago: each time the pause is twice as long."""
         word = plan.steps[0][0] if plan.steps else ""
-        due = _elapsed(kept.get(word, 0)) >= _AGAIN_SECONDS
+        tries = kept.setdefault("tries", {})
+        pause = min(_AGAIN_SECONDS * 2 ** max(tries.get(word, 0) - 1, 0), _LONGEST_SECONDS)
+        due = _elapsed(kept.get(word, 0)) >= pause
         if word == "warn":
             kept["warned"] = int(time.time())
         if word and due:
             kept[word] = int(time.time())
+            tries[word] = tries.get(word, 0) + 1
         place.write(place.STATE / "drained.json", kept)
         if word and due:
             self._do(plan, self._unchanged(me))
+
+    def _promote(self, me):
+        """A node that is closed beyond the share goes on when the share has room."""
+        asked = place.read(place.RUN / "promote.json", {})
+        pause = _TICK_SECONDS * min(2 ** asked.get("tries", 0), 8)
+        if 0 <= time.monotonic() - asked.get("at", -pause) < pause:
+            return
+        place.write(place.RUN / "promote.json", {"at": time.monotonic(), "tries": asked.get("tries", 0) + 1})
+        plan = decide.promote(me, self.slurm.nodes(), self._policy(), int(time.time()))
+        if not plan.steps:
+            say(f"waits: {plan.why}")
+            return
+        if not self.slurm.lock(self.name, time.monotonic() + 10):
+            return
+        try:
+            nodes = self.slurm.nodes()
+            me = _own(nodes, self.name)
+            plan = decide.promote(me, nodes, self._policy(), int(time.time()))
+            self._do(plan, me)
+        finally:
+            with contextlib.suppress(SlurmError):
+                self.slurm.unlock()
+        say(f"{_words(plan) or 'waits'}: {plan.why}")
+        if plan.steps:
+            with self._book() as book:
+                book.now = open_faults.went_on(book.now)
 
     @staticmethod
     def _look_after():
@@ -306,6 +422,12 @@ class Loop:
         return now
 
 
+def _repeats(fault):
+    """What the table says of that fault again, or None."""
+    rows = place.read(place.HOME / "health/faults.json", {}).get("faults")
+    return next((row.get("repeats") for row in rows or () if row.get("id") == fault), None)
+
+
 def _elapsed(at):
     """Seconds since then; for ever where a clock that was ahead wrote it, and has been set since."""
     passed = time.time() - at
@@ -321,6 +443,20 @@ def _own(nodes, name):
 
 def _takes(plan):
     return any(word in ("drain", "reboot") for word, _ in plan.steps)
+
+
+def _answer_of(plan):
+    """What is kept of it: why it was refused, else the word for what was done."""
+    if plan.refused in ("share", "hour") and _takes(plan):
+        return "waiting"
+    return plan.refused or plan.steps[-1][0]
+
+
+class _Kept:
+    """The book while it is held."""
+
+    def __init__(self, now):
+        self.now = now
 
 
 def _words(plan):

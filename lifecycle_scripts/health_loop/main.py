@@ -40,10 +40,9 @@ def prolog():
     if loop.settings.mode == "off":
         return 0
     began = time.monotonic()
-    found = loop.look(PROLOG_SECONDS, fresh=loop.settings.fresh_seconds)
-    if not found:
-        return 0
-    away = loop.act(found, until=began + 7) and loop.settings.mode == "enforce"
+    found = loop.look(PROLOG_SECONDS, fresh=loop.settings.fresh_seconds) or []
+    away = loop.act(found, until=began + 7, all_open=True) or loop.is_held()
+    away = away and loop.settings.mode == "enforce"
     return SEND_AWAY if away else 0
 
 
@@ -62,7 +61,7 @@ def program():
     loop = Loop()
     if loop.settings.mode != "off":
         began = time.monotonic()
-        loop.act([*loop.later(), *(loop.look(15) or [])], until=began + PROGRAM_SECONDS)
+        loop.act(loop.look(15) or [], until=began + PROGRAM_SECONDS, all_open=True)
     return 0
 
 
@@ -95,7 +94,6 @@ def watch():
         try:
             # Slurm may know this node only minutes after its boot.
             known = (loop.name is not None and not gate) or loop.knows_itself()
-            found = [*found, *loop.later()]
             if gate or loop.is_old(_OLD_SECONDS):
                 found += loop.look(30) or []
             gate = gate and not known and time.monotonic() < until
@@ -139,9 +137,7 @@ class Watcher:
             return []
         *whole, self.text = (self.text + block).split(b"\n")
         read = [
-            {**line, "verb": "watch"}
-            for text in whole
-            if (line := checks.checked(text.decode(errors="replace")))
+            line for text in whole if (line := checks.checked(text.decode(errors="replace"), verb="watch"))
         ]
         for line in read:
             say(f"kernel: {line['result']} {line.get('code', '')}: {line.get('detail', '')}")

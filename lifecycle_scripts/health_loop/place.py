@@ -1,5 +1,6 @@
 """Where the health loop keeps what it has, and how it is set."""
 
+import contextlib
 import json
 import os
 import re
@@ -28,7 +29,7 @@ def read(path, otherwise=None):
 
 
 def write(path, document):
-    """At once, or not at all."""
+    """At once, or not at all. Returns whether it could be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f"{path.name}.{os.getpid()}")
@@ -36,6 +37,10 @@ def write(path, document):
         new.replace(path)
     except OSError as error:
         say(f"cannot write {path}: {error}")
+        with contextlib.suppress(OSError):
+            path.with_name(f"{path.name}.{os.getpid()}").unlink()
+        return False
+    return True
 
 
 def say(text):
@@ -77,6 +82,7 @@ class Settings:
             recovery=told.get("node_recovery") == "automatic",
             replace=told.get("replace") is True,
             max_drained_percent=_number(told, "max_drained_percent", 10, 1, 50),
+            max_closed_percent=_number(told, "max_closed_percent", 25, 1, 100),
             max_drained_per_hour=_number(told, "max_drained_per_hour", 0, 0, 1000),
             max_resumes_per_day=_number(told, "max_resumes_per_day", 2, 0, 20),
         )

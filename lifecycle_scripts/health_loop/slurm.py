@@ -21,6 +21,7 @@ counts those before it."""
 _STATE = re.compile(r"^NodeName=(\S+)\s(?:.*?\s)??State=(\S+)")
 _SET_BY = re.compile(r"\s*\[[^\]@\s]+@(\d{4}-[0-9T:-]+)\](?=\s|$)")
 _COMMENT = re.compile(r"(?:^|\s)Comment=(.*?)(?=\s(?:Extra|InstanceId|InstanceType|Topology)=|$)")
+_WEIGHT = re.compile(r"\sWeight=(\d{1,10})(?=\s|$)")
 # The commands: PCS has one folder per version of Slurm, and links none.
 _FOLDERS = ("opt/aws/pcs/scheduler/slurm-*/bin", "opt/slurm/bin")
 _CONFIGURATIONS = (
@@ -42,12 +43,12 @@ class Slurm:
         self.seconds = seconds
         self.environment = environment(os.environ, root=root)
 
-    def run(self, *command, seconds=None):
+    def run(self, *command, seconds=None, text=""):
         try:
             done = subprocess.run(
                 command,
                 env=self.environment,
-                stdin=subprocess.DEVNULL,
+                input=text,
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -88,6 +89,18 @@ class Slurm:
     def update(self, name, *settings):
         self.run("scontrol", "update", f"NodeName={name}", *settings)
 
+    def swap(self, name, *settings):
+        """An update of state and reason. Slurm has no compare-and-set: the same dialogue reads the node
+        before and after. Returns it as it was and as it is; (None, None) where scontrol holds no dialogue."""
+        show = f"show node {name}"
+        words = " ".join(f'{key}="{value}"' if " " in value else f"{key}={value}" for key, value in settings)
+        said = self.run("scontrol", "--oneliner", text=f"{show}\nupdate NodeName={name} {words}\n{show}\n")
+        seen = [node for line in said.splitlines() if (node := parsed(line.removeprefix("scontrol: ")))]
+        if len(seen) == 2:
+            return seen[0], seen[1]
+        self.update(name, *(f"{key}={value}" for key, value in settings))
+        return None, None
+
     def reboots(self):
         """Whether slurmctld has a program for `scontrol reboot`."""
         found = re.search(r"^RebootProgram\s*=\s*(\S+)", self.run("scontrol", "show", "config"), re.MULTILINE)
@@ -95,10 +108,21 @@ class Slurm:
 
     def jobs(self, name):
         """Ids of the jobs that have this node now."""
+        return sorted({job for job, _, _ in self.queue(name)}, key=int)
+
+    def queue(self, name):
+        """The jobs that have this node now, each as (id, start in seconds since 1970, number of its user)."""
         lines = self.run(
-            "squeue", "--noheader", "--nodelist", name, "--states=R,S,CF,CG,SO", "--format=%A"
+            "squeue", "--noheader", "--nodelist", name, "--states=R,S,CF,CG,SO", "--format=%A|%S|%U"
         ).split()
-        return sorted({line for line in lines if line.isdigit()}, key=int)
+        rows = [[*line.split("|"), "", ""][:3] for line in lines]
+        return [(job, _seconds(start), user) for job, start, user in rows if job.isdigit()]
+
+    def job_note(self, job):
+        """What administrators have noted of a job."""
+        said = self.run("scontrol", "--oneliner", "show", "job", job)
+        found = re.search(r"\sAdminComment=(.*?)(?=\s[A-Z]\w*=|$)", said, re.MULTILINE)
+        return found[1].strip() if found and found[1] != "(null)" else ""
 
     def job_comment(self, job):
         found = re.search(r"\sComment=(\S+)", self.run("scontrol", "--oneliner", "show", "job", job))
@@ -187,12 +211,14 @@ def parsed(line):
         reason, at = rest[: end.start()], _seconds(end[1]) if marks else 0
         before = rest[end.start() :]
     comment = _COMMENT.search(before)
+    weight = _WEIGHT.search(line.partition(" Reason=")[0])
     return Node(
         name=named[1],
         states=frozenset(word.strip("*~#!%$@^-") for word in named[2].split("+")),
         reason="" if reason == "(null)" else reason.strip(),
         reason_at=at,
         comment=comment[1].strip() if comment else "",
+        weight=int(weight[1]) if weight else 1,
     )
 
 

@@ -31,9 +31,15 @@ def node(name: str = "n1", states: str = "IDLE", reason: str = "", comment: str 
 
 
 def finding(
-    result: str = "critical", action: str = "replace", when_idle: str = "", check: str = "xid"
+    result: str = "critical",
+    action: str = "replace",
+    when_idle: str = "",
+    check: str = "xid",
+    **more: Any,
 ) -> Any:
-    return known.Finding(check=check, result=result, code="xid-79", action=action, when_idle=when_idle)
+    return known.Finding(
+        check=check, result=result, code="xid-79", action=action, when_idle=when_idle, job="7", **more
+    )
 
 
 def policy(**changes: Any) -> Any:
@@ -76,10 +82,10 @@ OURS = "ultracluster:xid:xid-79"
         (finding("critical", "nonsense"), {}, (("drain", OURS),)),
         (finding("critical", "replace"), {}, (("drain", OURS),)),
         (finding("critical", "reset"), {}, (("drain", OURS),)),
-        (finding("critical", "requeue"), {}, (("requeue", ""),)),
-        (finding("critical", "requeue", "reset"), {}, (("requeue", ""), ("drain", OURS))),
-        (finding("warn", "requeue", "reset"), {}, (("requeue", ""), ("drain", OURS))),
-        (finding("warn", "requeue"), {}, (("requeue", ""),)),
+        (finding("critical", "requeue"), {}, (("requeue", "7"),)),
+        (finding("critical", "requeue", "reset"), {}, (("requeue", "7"), ("drain", OURS))),
+        (finding("warn", "requeue", "reset"), {}, (("requeue", "7"), ("drain", OURS))),
+        (finding("warn", "requeue"), {}, (("requeue", "7"),)),
         (finding("warn", "none", "reset"), {}, (("drain", OURS),)),
         (finding("unknown", "none", "reset"), {}, ()),
         # ParallelCluster terminates what is drained and idle, and leaves alone what Slurm reboots.
@@ -141,7 +147,7 @@ def test_a_node_that_comes_back_too_often_is_replaced(drains: int, action: str) 
     memory = known.Memory(drained=tuple(NOW - 3700 - number for number in range(drains)))
     plan = answered(finding(action="reboot"), node(comment=memory.text), policy())
     assert plan.memory.action == action
-    assert answered(finding(action="replace"), node(), policy(replace=False)).memory.action == "drain"
+    assert answered(finding(action="replace"), node(), policy(replace=False)).memory.action == "hold"
 
 
 HYPERPOD = {"orchestrator": "hyperpod-slurm", "recovery": True}

@@ -127,9 +127,8 @@ class Node:
         """What Slurm was told to change."""
         calls = self.state / "calls"
         lines = calls.read_text().splitlines() if calls.exists() else []
-        return [
-            line for line in lines if not line.startswith("--oneliner show") and "show config" not in line
-        ]
+        questions = ("--oneliner", "--noheader", "show config")
+        return [line for line in lines if not line.startswith(questions)]
 
     @property
     def log(self) -> str:
@@ -293,8 +292,8 @@ def test_a_healthy_node_asks_slurmctld_now_and_then_and_a_drained_one_each_round
             asked.append(name)
             return known.Node(name=name, states=frozenset({"IDLE"}))
 
-        def update(self, *_: str) -> None:
-            pass
+        def swap(self, *_: object) -> tuple[None, None]:
+            return None, None
 
     loop = program.Loop()
     loop.name, loop.slurm, loop.settings.mode = "n1", Slurm(), "enforce"

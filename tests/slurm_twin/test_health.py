@@ -18,33 +18,12 @@ from slurm_twin.twin import Twin
 NODES = ["n1", "n2", "n3", "n4"]
 XID_79 = "NVRM: Xid (PCI:0000:{:02x}:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 XID_94 = "NVRM: Xid (PCI:0000:10:1c): 94, pid=1896, name=python, Contained: SM (0x1). RST: No, D-RST: No"
-CONF = {
-    "Prolog": "/opt/ultracluster/prolog",
-    "Epilog": "/opt/ultracluster/epilog",
-    "PrologFlags": "Alloc",
-    "SchedulerParameters": "bf_interval=1,sched_interval=2,batch_sched_delay=0,nohold_on_prolog_fail,"
-    "requeue_delay=1",
-    "RebootProgram": "/usr/sbin/reboot",
-    "KillWait": "2",
-}
 SETTINGS = {
     "mode": "enforce",
     "orchestrator": "hyperpod-slurm",  # which reboots and replaces nothing with
     "node_recovery": "none",
     "boot_gate": True,
-    # four nodes share two processors: the checks that nothing here breaks are left out
-    "ignore": [
-        "clocks",
-        "dcgm",
-        "disks",
-        "ecc",
-        "efa",
-        "fabric_manager",
-        "limits",
-        "neuron",
-        "nvlink",
-        "time_sync",
-    ],
+    "ignore": list(health.BESIDES),
     "max_drained_percent": 50,
     "max_drained_per_hour": 1000,
     "replace": True,
@@ -53,29 +32,11 @@ SETTINGS = {
     "fresh_seconds": 0,
 }
 HOME = "/opt/ultracluster/health"
-CLUSTER = {
-    "schema": 1,
-    "environment": "twin",
-    "cluster": "twin",
-    "orchestrator": "pcs",
-    "release": None,
-    "node_groups": {
-        "gpu": {
-            "role": "compute",
-            "instance_type": "p5.48xlarge",
-            "accelerators": 8,
-            "accelerator": "nvidia",
-            "efa_interfaces": 0,
-            "local_nvme_disks": 0,
-        }
-    },
-    "health": SETTINGS,
-}
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Twin]:
-    twin = Twin(nodes=4, conf=CONF, boot=health.boot(CLUSTER, "gpu"))
+    twin = Twin(nodes=4, conf=health.CONF, boot=health.boot(health.cluster(SETTINGS), "gpu"))
     try:
         twin.__enter__()
     except NoTwinError as error:
@@ -94,8 +55,8 @@ def twin(running: Twin) -> Iterator[Twin]:
     for node in NODES:
         running.on(
             node,
-            "rm -rf /run/fake/gpus/* /run/ultracluster/health/{nvidia-smi,later.json}"
-            " /var/log/ultracluster/health.log /var/lib/ultracluster/health/drained.json;"
+            "rm -rf /run/fake/gpus/* /run/ultracluster/health/nvidia-smi"
+            " /var/log/ultracluster/health.log /var/lib/ultracluster/health/{drained,open}.json;"
             # what the kernel has said until now is seen
             f" {HOME}/lib/run_check.sh xid quick",
             check=False,
@@ -290,7 +251,7 @@ def test_a_node_comes_back_after_a_reboot_and_two_passes_and_not_before(twin: Tw
     twin.wait(lambda: not held(twin), "the node to be given back")
     assert twin.on("n4", "cat /proc/sys/kernel/random/boot_id").stdout != before
     comment = twin.run("scontrol --oneliner show node n4").stdout
-    assert re.search(r"Comment=ultracluster .*by=gpu_count:missing.* resumed=\d+", comment)
+    assert re.search(r"Comment=\"?ultracluster .*by=gpu_count:missing.* resumed=\d+", comment)
     assert "its checks passed" in log(twin, "n4")
 
 

@@ -1,0 +1,213 @@
+"""Faults under fire in a real Slurm, with the limits as they are by default: two GPUs that break one after
+the other, a controller that restarts, a lock that others hold. A fault that was seen is answered in the end.
+
+The clock of the loop goes ten times faster than on a node.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+
+import pytest
+from slurm_twin import health
+from slurm_twin.root import NoTwinError
+from slurm_twin.twin import Twin
+
+NODES = [f"n{number}" for number in range(1, 7)]
+XID = {
+    64: "64, pid='<unknown>', name=<unknown>, Row Remapper Error: (0x0) - New row failed for remapping",
+    79: "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+    94: "94, pid=1896, name=python, Contained: SM (0x1). RST: No, D-RST: No",
+    95: "95, pid='<unknown>', name=<unknown>, Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No",
+}
+SETTINGS = {
+    "mode": "enforce",
+    "orchestrator": "parallelcluster",
+    "boot_gate": True,
+    "ignore": list(health.BESIDES),
+    "replace": True,
+    "checkpoint_seconds": 3,
+    "fresh_seconds": 0,
+}
+HOME = "/opt/ultracluster/health"
+LOCK = "ultracluster_health"
+BUSES = iter(range(16, 256))
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Twin]:
+    boot = health.boot(health.cluster(SETTINGS), "gpu", tick=1.5, pause=6)
+    twin = Twin(nodes=len(NODES), conf=health.CONF, boot=boot)
+    try:
+        twin.__enter__()
+    except NoTwinError as error:
+        pytest.skip(str(error))
+    try:
+        yield twin
+    finally:
+        twin.__exit__(None, None, None)
+
+
+@pytest.fixture
+def twin(running: Twin) -> Iterator[Twin]:
+    """Healthy nodes that nobody remembers anything of."""
+    yield running
+    running.run("scancel --user=alice; scancel --user=bob")
+    running.run(f"scontrol delete reservation={LOCK}", check=False)
+    for node in NODES:
+        clear = "rm -f /var/log/ultracluster/health.log /var/lib/ultracluster/health/{drained,open}.json"
+        running.on(
+            node, f"{clear} /run/ultracluster/health/*.json; {HOME}/lib/run_check.sh xid quick", check=False
+        )
+        running.run(f"scontrol update NodeName={node} Comment='' Weight=1")
+        if running.state(node).states & {"DRAIN", "FAIL", "DOWN"}:
+            running.run(f"scontrol update NodeName={node} State=RESUME", check=False)
+    running.wait(lambda: running.up() == len(NODES), "idle nodes")
+
+
+def set_all(twin: Twin, **changes: object) -> None:
+    for node in NODES:
+        twin.put(node, f"{HOME}/settings.json", json.dumps({**SETTINGS, **changes}))
+
+
+def breaks(twin: Twin, node: str, xid: int, bus: int | None = None) -> None:
+    twin.journal(node, f"NVRM: Xid (PCI:0000:{bus or next(BUSES):02x}:00): {XID[xid]}")
+
+
+def log(twin: Twin, node: str) -> str:
+    """What is on the node's disk, which a reboot leaves as it is."""
+    return twin.on(node, "cat /var/log/ultracluster/health.log", check=False).stdout
+
+
+def held(twin: Twin) -> set[str]:
+    return {node for node in NODES if twin.state(node).states & {"DRAIN", "FAIL", "DOWN"}}
+
+
+def boot_of(twin: Twin, node: str) -> str:
+    """Empty while it boots."""
+    with contextlib.suppress(OSError, ValueError):
+        return twin.on(node, "cat /proc/sys/kernel/random/boot_id", check=False).stdout
+    return ""
+
+
+def job_on(twin: Twin, *nodes: str, user: str = "alice", script: str = "srun sleep 600") -> int:
+    text = f"#!/bin/bash\ntouch ~/ready.$SLURM_JOB_ID\n{script}\n"
+    options = (f"--nodes={len(nodes)}", f"--nodelist={','.join(nodes)}", "--requeue", "--exclusive")
+    job = twin.submit(text, *options, user=user)
+    ready = f"test -e /home/{user}/ready.{job}"
+    twin.wait(lambda: not twin.run(ready, check=False).returncode, f"job {job} to run")
+    return job
+
+
+@pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
+def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, orchestrator: str) -> None:
+    """Drill A. No check but the kernel's log finds XID 95."""
+    set_all(twin, orchestrator=orchestrator, node_recovery="automatic")
+    boots = {node: boot_of(twin, node) for node in ("n2", "n3")}
+    job = job_on(twin, "n2", "n3")
+    breaks(twin, "n2", 95)
+    breaks(twin, "n3", 95)
+    twin.wait(lambda: {"n2", "n3"} <= held(twin), "both to be closed to new jobs")
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
+    twin.run(f"scancel {job}")
+    if orchestrator == "hyperpod-slurm":
+        mended_by_hyperpod(twin, "n2", "n3")
+    twin.wait(lambda: all(boot_of(twin, node) not in ("", boots[node]) for node in boots), "both to boot")
+    twin.wait(lambda: not held(twin), "both to be back")
+    assert all(twin.state(node).reason == "" for node in NODES if node not in boots)
+    said = log(twin, "n2") + log(twin, "n3")
+    assert "waits for the share" in said and "the share has room" in said
+
+
+def mended_by_hyperpod(twin: Twin, *nodes: str) -> None:
+    """What the service does about a node that fails with its words, one after the other."""
+    left = set(nodes)
+    while left:
+        twin.wait(lambda: asked(twin, left), "HyperPod to be asked")
+        node = asked(twin, left)[0]
+        assert len(asked(twin, left)) == 1, "no more than the share"
+        left.discard(node)
+        twin.reboot(node)
+        twin.wait(lambda node=node: twin.state(node).states & {"DOWN", "FAIL"} and boot_of(twin, node), node)
+        twin.run(f"scontrol update NodeName={node} State=RESUME")
+
+
+def asked(twin: Twin, nodes: set[str]) -> list[str]:
+    return [node for node in sorted(nodes) if twin.state(node).reason == "Action:Reboot"]
+
+
+def test_a_fault_that_a_restart_of_slurmctld_hides_is_answered(twin: Twin) -> None:
+    """Drill B: without an answer, and then from a node that is UNKNOWN for a moment."""
+    set_all(twin)
+    boot = boot_of(twin, "n4")
+    twin.kill("slurmctld")
+    breaks(twin, "n4", 95)
+    twin.wait(lambda: "xid:95" in log(twin, "n4"), "the loop to meet it")
+    twin.start("slurmctld")
+    twin.wait(lambda: boot_of(twin, "n4") not in ("", boot), "n4 to be rebooted")
+    twin.wait(lambda: not held(twin), "n4 to be back")
+
+
+def test_a_contained_error_requeues_the_job_that_met_it_and_no_other(twin: Twin) -> None:
+    """Drill F: the lock is not free, the job ends, and another one begins."""
+    set_all(twin)
+    first = job_on(twin, "n1")
+    twin.run(
+        f"scontrol create reservation ReservationName={LOCK} StartTime=now Duration=60 Users=root Nodes=n6"
+        " Flags=IGNORE_JOBS,OVERLAP"
+    )
+    breaks(twin, "n1", 94)
+    twin.wait(lambda: "xid:94" in log(twin, "n1"), "the loop to meet it")
+    twin.run(f"scancel {first}")
+    second = job_on(twin, "n1", user="bob")
+    twin.run(f"scontrol delete reservation={LOCK}")
+    twin.wait(
+        lambda: f"job {first}, which met it, is not on this node" in log(twin, "n1"), "the loop to go on"
+    )
+    twin.wait(lambda: "DRAIN" in twin.state("n1").states, "n1 to wait for an idle moment")
+    assert twin.job(second)["restart_cnt"] == 0
+    assert twin.job(second)["job_state"] == ["RUNNING"]
+
+
+def test_a_job_that_meets_a_contained_error_again_is_held(twin: Twin) -> None:
+    set_all(twin)
+    job = job_on(twin, "n5")
+    breaks(twin, "n5", 94)
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
+    twin.wait(lambda: not held(twin), "n5 to be back")
+    twin.wait(lambda: twin.job(job)["job_state"] == ["RUNNING"], "the job to run")
+    breaks(twin, twin.job(job)["nodes"], 94)
+    twin.wait(lambda: twin.job(job)["hold"], "the job to be held")
+    assert "ultracluster:held:xid:94" in twin.job(job)["admin_comment"]
+
+
+def test_on_parallelcluster_the_job_is_queued_again_before_the_reboot(twin: Twin) -> None:
+    """Drill G."""
+    set_all(twin)
+    boot = boot_of(twin, "n1")
+    job = job_on(twin, "n1", "n2")
+    breaks(twin, "n1", 79)
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
+    twin.wait(lambda: boot_of(twin, "n1") not in ("", boot), "n1 to be rebooted")
+    said = log(twin, "n1")
+    assert said.index("its jobs are told") < said.index(f"job {job} is queued again")
+
+
+@pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
+def test_a_condemned_node_stays_drained_whoever_reads_the_line_first(twin: Twin, orchestrator: str) -> None:
+    """Drill H: HealthCheckProgram meets it while the service stands still."""
+    set_all(twin, orchestrator=orchestrator, replace=False)
+    twin.on("n3", "kill -STOP $(cat /run/health.pid)")
+    try:
+        breaks(twin, "n3", 64)
+        twin.on("n3", f"SLURMD_NODENAME=n3 {HOME}/program")
+    finally:
+        twin.on("n3", "kill -CONT $(cat /run/health.pid)")
+    assert held(twin) == {"n3"}
+    twin.wait(lambda: "a person has to look" in log(twin, "n3"), "the service to go on with it")
+    for _ in range(3):
+        twin.on("n3", f"SLURMD_NODENAME=n3 {HOME}/program")
+    assert held(twin) == {"n3"}
+    assert "resume" not in log(twin, "n3")
