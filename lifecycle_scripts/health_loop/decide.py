@@ -254,6 +254,8 @@ def follow(me, policy, *, jobs, boot, now, passes, warned, open_event=False, tri
         return Plan((("requeue", ""), *reboot), why="its jobs are queued again")
     if action in ("reboot", "reboot-idle", "replace") and not returned:
         return _end("replace" if action == "replace" else "reboot", me, policy, tries or {})
+    if action == "hold":
+        return Plan(refused="nothing", why=f"{memory.by}: a person has to look")
     if open_event and not returned:
         return Plan(refused="nothing", why="the kernel has reported a fault: it has not been rebooted since")
     return _resume(memory, policy, boot=boot, now=now, passes=passes)
@@ -305,8 +307,6 @@ def _resume(memory, policy, *, boot, now, passes):
         return Plan(
             refused="nothing", why="its comment does not tell what was done to it: a person has to resume it"
         )
-    if memory.action == "hold":
-        return Plan(refused="nothing", why=f"{memory.by}: a person has to look")
     if memory.boot == boot and (memory.event or memory.action in ("reboot", "reboot-idle", "replace")):
         return Plan(refused="nothing", why="it has not been rebooted since")
     memory = memory.since(now)
