@@ -4,6 +4,8 @@
 
 # Root's, logs, state of slurmd and of this package, local scratch: those that are mounts of their own are looked at
 readonly DISKS_PLACES=(/ /var /tmp /var/lib /var/log /var/spool /opt /scratch /opt/dlami/nvme /opt/sagemaker /run)
+# Jobs' own: whoever fills them harms no other node, and nobody but jobs empties them
+readonly DISKS_SCRATCH=(/tmp /scratch /opt/dlami/nvme /opt/sagemaker)
 # slurmd cannot write a job's script any more.
 readonly DISKS_LEAST_KIB=262144
 readonly DISKS_LOW_PERCENT=5
@@ -38,7 +40,7 @@ disks::room() {
     seen["$target"]=yes
     # smaller ones (/run, /boot) are full at other figures
     ((size > 4 * DISKS_LEAST_KIB)) || continue
-    if ((kib < DISKS_LEAST_KIB)); then
+    if ((kib < DISKS_LEAST_KIB)) && [[ " ${DISKS_SCRATCH[*]} " != *" ${target#"$ULTRACLUSTER_ROOT"} "* ]]; then
       health::fault full "$target has $((kib / 1024)) MiB left"
     elif ((kib * 100 < size * DISKS_LOW_PERCENT)); then
       health::fault low "$target has $((kib / 1024 / 1024)) GiB of $((size / 1024 / 1024)) left"

@@ -16,8 +16,6 @@ done
 # A service's PATH may lack these; a test's PATH is its own.
 [[ -n $ULTRACLUSTER_ROOT ]] || export PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin
 
-# So long nothing answered, before that itself is a fault (rows CHECK-hung of the table)
-readonly RUN_CHECK_DEAD_MS=$((${ULTRACLUSTER_HEALTH_DEAD_SECONDS:-60} * 1000))
 readonly RUN_CHECK_REPORT=$ULTRACLUSTER_HOME/health/report.py
 
 run_check::main() {
@@ -29,6 +27,7 @@ run_check::main() {
   local seconds=2 line='' status='' child='' reader
   [[ $VERB == quick ]] || seconds=1800
   seconds=${3:-$seconds}
+  run_check::dead_ms
   run_check::folder || return
   run_check::still_hangs && return "$RUN_CHECK_STATUS"
   exec {reader}< <(run_check::start "$WORK")
@@ -63,6 +62,14 @@ run_check::folder() {
   return 3
 }
 
+# So long nothing answered, before that itself is a fault (rows CHECK-hung of the table). A file system that is given another
+# throughput or more metadata servers stands still for minutes, on all nodes, and comes back by itself.
+run_check::dead_ms() {
+  local seconds=60
+  [[ $CHECK != lustre ]] || seconds=300
+  RUN_CHECK_DEAD_MS=$((${ULTRACLUSTER_HEALTH_DEAD_SECONDS:-$seconds} * 1000))
+}
+
 # run_check::start FOLDER: the process group of the look, then its status. None of its output goes to a pipe that a caller
 # waits for.
 run_check::start() {
@@ -91,8 +98,8 @@ run_check::say() {
   RUN_CHECK_STATUS=3
 }
 
-# run_check::late CHILD SECONDS: it did not end in time. A tool that is slow once is no fault. What has not answered for a minute
-# is one where the table says so: for a file system that is what the check is about, elsewhere only for a process that the kernel
+# run_check::late CHILD SECONDS: it did not end in time. A tool that is slow once is no fault. What has not answered for a
+# minute (`dead_ms`) is one where the table says so: for a file system that is what the check is about, elsewhere only for a process that the kernel
 # itself does not end.
 run_check::late() {
   local now since=''

@@ -11,6 +11,7 @@ NAME, SECONDS = "health", 8
 METRICS = {
     "ultracluster_health_result": ("gauge", "Last word of a check: 0 ok, 1 warn, 2 critical, 3 unknown"),
     "ultracluster_health_checked_timestamp_seconds": ("gauge", "When it was said"),
+    "ultracluster_health_open_faults": ("gauge", "Faults of this boot that are not answered, and why"),
     "ultracluster_xid_total": ("counter", "XIDs that the kernel has logged since boot"),
     "ultracluster_xid_last_timestamp_seconds": ("gauge", "When the last of them was logged"),
     "ultracluster_gpu_count": ("gauge", "GPUs that the driver serves"),
@@ -19,6 +20,8 @@ METRICS = {
     "ultracluster_neuron_devices_expected": ("gauge", "Neuron devices that this node should have"),
 }
 _CHECKS = "var/lib/ultracluster/health"
+_OPEN = ("share", "hour", "foreign", "lock", "slurm", "name", "waiting", "dry-run")
+"""Answers of a fault that stays open (health_loop/open_faults.py)."""
 _RESULTS = {"ok": 0, "warn": 1, "critical": 2, "unknown": 3}
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _MOST_CHECKS, _MOST_XIDS = 40, 64
@@ -35,6 +38,7 @@ _PROCESS = re.compile(r".{0,15}\[\d{1,10}\][: ]", re.DOTALL)
 
 def collect(host):
     yield from _checks(host)
+    yield from _open_faults(host)
     expected = host.count("accelerators")
     kind = host.settings.get("accelerator")
     gpus = _gpus(host)
@@ -66,6 +70,21 @@ def _checks(host):
         at = told.get("at")
         if isinstance(at, (int, float)) and at > 0:
             yield "ultracluster_health_checked_timestamp_seconds", {"check": check}, at
+
+
+def _open_faults(host):
+    counts = {}
+    rows = host.document(f"{_CHECKS}/open.json").get("rows")
+    for row in (rows if isinstance(rows, list) else [])[:_MOST_XIDS]:
+        found = row.get("finding") if isinstance(row, dict) else None
+        if not isinstance(found, dict) or row.get("answer") not in _OPEN:
+            continue
+        check, code = (str(found.get(key) or "critical") for key in ("check", "code"))
+        if _WORD.fullmatch(check) and _WORD.fullmatch(code):
+            labels = (check, code, row["answer"])
+            counts[labels] = counts.get(labels, 0) + 1
+    for (check, code, answer), count in counts.items():
+        yield "ultracluster_health_open_faults", {"check": check, "code": code, "answer": answer}, count
 
 
 def _gpus(host):

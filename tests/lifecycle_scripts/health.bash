@@ -50,7 +50,7 @@ look() {
 
 # A text of JSON, and the line that a look has to print
 readonly TEXT='"([^"\]|\\.)*"'
-readonly ANSWER="^\{\"check\": $TEXT, \"verb\": $TEXT, \"result\": \"([a-z]+)\", \"code\": \"([^\"\\]+)\", \"detail\": ($TEXT)(, \"[a-z_]+\": $TEXT)*\}$"
+readonly ANSWER="^\{\"check\": $TEXT, \"verb\": $TEXT, \"result\": \"([a-z]+)\", \"code\": \"([^\"\\]+)\", \"detail\": ($TEXT)(, \"[a-z_]+\": ($TEXT|true|[0-9.]+|\[.*\]))*\}$"
 
 # finds RESULT CODE CHECK [VERB] [PART]: a look comes to this, with this in its detail
 finds() {

@@ -251,6 +251,16 @@ finds_with_mkdir() {
   says action none
 }
 
+@test "lustre: minutes of silence while the file system is changed are no fault yet" {
+  local now
+  hangs cat
+  read -r now _ </proc/uptime
+  for seconds in 200 400; do
+    echo "$((${now%.*} * 1000 - seconds * 1000))" >"$ULTRACLUSTER_ROOT/run/ultracluster/health/lustre.late"
+    if ((seconds < 300)); then LOOK_SECONDS=0.5 finds unknown late lustre; else LOOK_SECONDS=0.5 finds critical silent lustre; fi
+  done
+}
+
 @test "lustre: nodes without, and Kubernetes, where pods mount" {
   facts LUSTRE_PATH=
   is_not_for_this_node lustre
@@ -282,6 +292,9 @@ nvme_device() {
   finds critical full disks quick '/ has 0 MiB left'
   prints df $'    Avail      Size Mounted on\n 4000000 100000000 /\n 10 500000 /run'
   finds warn low disks quick '/ has 3 GiB of 95 left'
+  # what a job has filled, jobs empty: no node is held for it
+  prints df $'    Avail      Size Mounted on\n 90000000 100000000 /\n 0 100000000 '"$ULTRACLUSTER_ROOT/scratch"
+  finds warn low disks quick '/scratch has 0 GiB of 95 left'
   prints df $'    Avail      Size Mounted on\n 90000000 100000000 /\n 10 500000 /run'
   finds ok ok disks
 }

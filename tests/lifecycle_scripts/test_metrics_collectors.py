@@ -161,6 +161,24 @@ def test_words_of_health_checks(node: Node) -> None:
     assert not [key for key in told if "nvlink" in key or '"efa"' in key or "drained" in key]
 
 
+def test_open_faults_with_what_keeps_them_open(node: Node) -> None:
+    node.health()
+    rows = [
+        {"finding": {"check": "xid", "code": "95"}, "answer": "share"},
+        {"finding": {"check": "xid", "code": "95"}, "answer": "share"},
+        {"finding": {"check": "xid", "code": "79"}, "answer": "drain"},
+        {"finding": {"check": "x y", "code": "79"}, "answer": "share"},
+        {"finding": None, "answer": "share"},
+        "nonsense",
+    ]
+    node.document("var/lib/ultracluster/health/open.json", {"version": 1, "rows": rows})
+
+    told = values(node.text("health"))
+
+    key = 'ultracluster_health_open_faults{answer="share",check="xid",code="95"}'
+    assert {name: value for name, value in told.items() if "open_faults" in name} == {key: 2}
+
+
 def test_xids_are_counted_once_each_and_from_where_the_last_round_has_ended(node: Node) -> None:
     node.health(XID, "NVRM: Xid (PCI:0000:53:00 GPU-I:05): 94, pid=1")
     first = values(node.text("health"))

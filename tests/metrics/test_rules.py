@@ -144,6 +144,7 @@ FAULTS: dict[str, tuple[str, dict[str, float]]] = {
     "LustreStalled": ("node", {'ultracluster_lustre_stalled{fs="/fsx"}': 1}),
     "LustreEvicted": ("node", {'ultracluster_lustre_evictions_total{fs="/fsx"}': 1}),
     "LustreTargetsLost": ("node", {'ultracluster_lustre_targets_not_connected{fs="/fsx"}': 1}),
+    "FaultOpen": ("node", {'ultracluster_health_open_faults{check="xid",code="95",answer="share"}': 1}),
     "HealthCheckCritical": ("node", {'ultracluster_health_result{check="disks",code="readonly"}': 2}),
     "TextfileStale": ("node", {"node_textfile_scrape_error": 1}),
 }

@@ -94,7 +94,7 @@ def _node() -> Values:
             found[name, labels] = now
         elif name == "ultracluster_lease_end_timestamp_seconds":
             found[name, labels] = now + 30 * 86400
-        elif name.startswith("ultracluster_xid"):
+        elif name.startswith(("ultracluster_xid", "ultracluster_health_open")):
             found[name, labels] = 0
     # they were recorded in a container, which cannot set the clock
     return found | {key("node_timex_sync_status"): 1}

@@ -18,6 +18,7 @@ def health_settings(cluster: Cluster) -> dict[str, object]:
         "boot_gate": health.boot_gate,
         "ignore": list(health.ignore),
         "max_drained_percent": health.max_drained_percent,
+        "max_closed_percent": health.max_closed_percent,
         "max_drained_per_hour": health.max_drained_per_hour or 0,
         "replace": health.replace,
         "max_resumes_per_day": health.max_resumes_per_day,

@@ -21,6 +21,8 @@ ENFORCE = {"health": {"mode": "enforce"}}
         ("dev", {"health": {"mode": "off"}}, set()),
         ("dev", {"health": {"ignore": ["xid", "lustre"]}}, set()),
         ("dev", {"health": {"ignore": ["xids"]}}, {"SLU041"}),
+        ("dev", {"health": {"ignore": ["xid-109", "gpu_count-missing"]}}, set()),
+        ("dev", {"health": {"ignore": ["xid-1090"]}}, {"SLU041"}),
         ("dev", {**ENFORCE, "orchestrator.node_recovery": "none"}, {"SLU042"}),
         ("dev", {"orchestrator.node_recovery": "none"}, set()),
         ("hyperpod-eks-p5", {}, set()),

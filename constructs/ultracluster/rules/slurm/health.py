@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterator
 
 from ultracluster.config import Environment
@@ -46,18 +47,21 @@ def on_kubernetes(environment: Environment) -> Iterator[Breach]:
 @SLU.rule(
     41,
     "error",
-    "Checks that are left out exist",
-    source="this package: lifecycle_scripts/health",
+    "Checks and faults that are left out exist",
+    source="this package: lifecycle_scripts/health, and its faults.json",
     date=DATE,
 )
 def unknown_check(environment: Environment) -> Iterator[Breach]:
     known = check_names()
-    for index, name in enumerate(environment.health.ignore):
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, 1, 0)
+    ignored = environment.health.ignore
+    rows = fault_rows() if set(ignored) - set(known) else []
+    for index, name in enumerate(ignored):
+        if name not in (*known, *rows):
+            nearest = difflib.get_close_matches(name, [*known, *rows], 1, 0)
             yield Breach(
                 ("health", "ignore", index),
-                f"there is no check `{name}`: the checks are {', '.join(known)}.",
+                f"there is no check `{name}`: the checks are {', '.join(known)}; single faults are the rows "
+                "of docs/faults.md.",
                 write(nearest[0]),
             )
 
@@ -157,4 +161,10 @@ def check_names() -> list[str]:
     return sorted({*WATCHED, *(file.stem for file in (scripts_folder() / "health").glob("*.sh"))})
 
 
-__all__ = ["check_names"]
+def fault_rows() -> list[str]:
+    """The rows of the table of faults."""
+    table = json.loads((scripts_folder() / "health/faults.json").read_text(encoding="utf-8"))
+    return [row["id"] for row in table["faults"]]
+
+
+__all__ = ["check_names", "fault_rows"]
