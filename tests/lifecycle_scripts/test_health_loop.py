@@ -245,6 +245,115 @@ def test_without_an_answer_of_slurm_the_job_runs_and_the_fault_is_kept(node: Nod
 CONTAINED = FAULT.replace("critical", "warn").replace('"replace"', '"requeue", "when_idle": "reset"')
 
 
+FULL = "\nNodeName=o99 State=IDLE+DRAIN Reason=ultracluster:gpu:lost [root@2026-11-22T20:00:00]"
+EVENT = FAULT.replace(
+    '"detail": "x"', '"detail": "x", "event": true, "at": 1800000000.5, "fault": "gpu-lost"'
+)
+
+
+def drains(node: Node) -> int:
+    return sum("State=DRAIN Reason=ultracluster:gpu:lost" in line for line in node.changes)
+
+
+def test_a_line_of_the_kernel_that_is_refused_is_tried_again_when_there_is_room(node: Node) -> None:
+    """It is found by one look only; the log has nothing new afterwards."""
+    node.check("gpu", f"echo '{EVENT}'")
+    node.nodes("IDLE", FULL)
+    assert node.run("prolog") == 0
+    assert drains(node) == 0
+    node.check("gpu", "echo '" + FAULT.replace("critical", "ok") + "'")
+    node.run("program")
+    assert drains(node) == 0
+    assert "ALERT only, it stays open" in node.log
+    node.nodes("IDLE")
+    node.run("program")
+    assert drains(node) == 1
+
+
+@pytest.mark.parametrize("states", ["UNKNOWN", "DOWN*", "IDLE+NOT_RESPONDING+DOWN"])
+def test_a_node_that_is_not_ours_for_a_moment_is_looked_at_again(node: Node, states: str) -> None:
+    node.check("gpu", f"echo '{EVENT}'")
+    node.nodes(states)
+    node.run("program")
+    assert drains(node) == 0
+    node.check("gpu", "echo '" + FAULT.replace("critical", "ok") + "'")
+    node.nodes("IDLE")
+    node.run("program")
+    assert drains(node) == 1
+
+
+@pytest.mark.parametrize("text", ["{", '{"version": 99, "rows": []}'])
+def test_a_damaged_file_of_open_faults_ends_nothing(node: Node, text: str) -> None:
+    file = node.root / "var/lib/ultracluster/health/open.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    node.check("gpu", f"echo '{EVENT}'")
+    assert node.run("prolog") == 1
+    assert file.with_name("open.json.damaged").read_text() == text
+    assert json.loads(file.read_text())["rows"][0]["answer"] == "drain"
+
+
+@pytest.mark.parametrize(("ignored", "status"), [("gpu-lost", 0), ("gpu-found", 1)])
+def test_one_row_of_the_table_can_be_left_out(node: Node, ignored: str, status: int) -> None:
+    node.settings({**ENFORCE, "ignore": [ignored]})
+    node.check("gpu", f"echo '{EVENT}'")
+    assert node.run("prolog") == status
+
+
+def test_what_a_check_finds_besides_the_gravest_is_a_fault_of_its_own(node: Node) -> None:
+    other = EVENT.replace("lost", "hot").replace("replace", "reboot")
+    node.settings({**ENFORCE, "ignore": ["gpu-lost"]})
+    node.check("gpu", f"echo '{EVENT[:-1]}, \"others\": [{other}, 7, {{}}]}}'")
+    assert node.run("prolog") == 1
+    assert any("Reason=ultracluster:gpu:hot" in line for line in node.changes)
+
+
+DIALOGUE = """#!/bin/sh
+cd '{state}' && echo "$*" >>calls
+case " $* " in
+  ' --oneliner ')
+    sed -n 's/^update /update /p' >>calls
+    printf 'scontrol: show node n1\\n'
+    cat before after
+    ;;
+  *' reservation '* | *' config '*) ;;
+  *' show '*) cat nodes ;;
+esac
+"""
+OURS = "NodeName=n1 State=IDLE+DRAIN Reason=ultracluster:gpu:lost [root@2026-11-22T20:27:49] Comment=x\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "restored"),
+    [
+        ("NodeName=n1 State=IDLE\n", OURS, ""),
+        (
+            "NodeName=n1 State=IDLE+FAIL Reason=Action:Replace [root@2026-11-22T20:27:48] Comment=\n",
+            OURS,
+            "update NodeName=n1 State=FAIL Reason=Action:Replace Comment=",
+        ),
+        (
+            "NodeName=n1 State=IDLE+DRAIN Reason=bad fan [anna@2026-11-22T20:27:48] Comment=rack 7\n",
+            OURS,
+            "update NodeName=n1 State=DRAIN Reason=bad fan Comment=rack 7",
+        ),
+    ],
+)
+def test_what_someone_else_writes_at_the_same_moment_is_restored(
+    node: Node, before: str, after: str, restored: str
+) -> None:
+    """Slurm has no compare-and-set: the node was ours to drain when it was read."""
+    (node.bin / "scontrol").write_text(DIALOGUE.replace("{state}", str(node.state)))
+    (node.state / "before").write_text(before)
+    (node.state / "after").write_text(after)
+    node.check("gpu", f"echo '{EVENT}'")
+    assert node.run("prolog") == (0 if restored else 1)
+    written = [line for line in node.changes if line.startswith("update NodeName=n1 State=")]
+    assert written[1:] == ([restored] if restored else [])
+    row = json.loads((node.root / "var/lib/ultracluster/health/open.json").read_text())["rows"][0]
+    assert row["answer"] == ("slurm" if restored else "drain"), "it stays open"
+
+
 def jobs_of(node: Node, *jobs: str) -> None:
     (node.bin / "squeue").write_text("#!/bin/sh\n" + "".join(f"echo {job}\n" for job in jobs))
 
