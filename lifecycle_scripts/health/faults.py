@@ -74,15 +74,13 @@ def by_id(table, name):
     return next((row for row in table["faults"] if row["id"] == name), None)
 
 
-_GRAVE = ("reset", "reboot", "replace")
-_OF_ACCELERATORS = ("ecc", "gpu_count", "neuron", "nvlink", "sxid", "xid")
-
-
 def fatal(row):
-    """Whether it ends running work: of accelerators, what only a reset, a reboot or another machine mends. A
-    row may say otherwise (`fatal`)."""
-    grave = row["severity"] == "critical" and row["action"] in _GRAVE
-    return row.get("fatal", grave and row["check"] in _OF_ACCELERATORS) is True
+    """Whether it ends running work by the word of the accelerator's maker: what its driver logs, and only a
+    reset, a reboot or another machine mends. Our own checks look again, and may be wrong everywhere. A row
+    may say otherwise (`fatal`)."""
+    grave = row["severity"] == "critical" and row["action"] in ("reset", "reboot", "replace")
+    logged = row["check"] in ("sxid", "xid") or (row["check"] == "neuron" and "pattern" in row)
+    return row.get("fatal", grave and logged) is True
 
 
 def links_of(table, accelerator):

@@ -141,10 +141,11 @@ def _recent(times, now):
 
 def memory_of(comment):
     """None where the comment is someone else's."""
-    if comment.strip() in ("", "(null)"):
-        return Memory()
+    # scontrol keeps the quotes of what it was told in a dialogue
     words = comment.strip().strip('"').split()
-    if not words or words[0] != "ultracluster":
+    if words in ([], ["(null)"]):
+        return Memory()
+    if words[0] != "ultracluster":
         return None
     told = dict(word.split("=", 1) for word in words[1:] if "=" in word)
     action = told.get("action", "")

@@ -17,7 +17,7 @@ import decide
 import jobs
 import open_faults
 import place
-from known import ACTION_REBOOT, ACTION_REPLACE, HELD, LAST_WEIGHT, MOVING, memory_of
+from known import ACTION_REBOOT, ACTION_REPLACE, HELD, LAST_WEIGHT, MOVING, Plan, memory_of
 from place import say
 from slurm import Slurm, SlurmError
 
@@ -206,6 +206,10 @@ class Loop:
         if plan.steps and policy.mode != "enforce":
             say(f"DRY RUN, would do: {_words(plan)}: {plan.why} ({finding.detail})")
             return plan, "dry-run", False
+        requeue = tuple(step for step in plan.steps if step[0] == "requeue")
+        if requeue and _takes(plan):
+            # The lock of others is nothing that the job has to wait for.
+            self._do(Plan(requeue), me, finding)
         if not _takes(plan):
             self._do(plan, me, finding)
             say(f"{_words(plan) or 'nothing'}: {plan.why} ({finding.detail})")

@@ -245,10 +245,129 @@ def test_what_counts_as_drained(beside: list[Any], refused: str) -> None:
     assert answered(finding(), node(), policy(), beside).refused == refused
 
 
+IDLING = known.Memory(boot=OLD, action="reboot-idle", by="xid:63", idled=(NOW - 60,)).text
+WAITING = known.Memory(boot=OLD, action="reboot", by="xid:95", waiting=True).text
+
+
+def taken(comment: str, count: int) -> list[Any]:
+    return [node(f"t{number}", "MIXED+DRAIN", OURS, comment, NOW - 60) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("found", "beside", "refused"),
+    [
+        # four of forty wait for an idle moment: a lost GPU is drained all the same
+        (finding(action="reboot"), [*taken(IDLING, 4), *others(35)], ""),
+        # and they have a budget of their own
+        (finding("warn", "none", "reset"), [*taken(IDLING, 3), *others(36)], ""),
+        (finding("warn", "none", "reset"), [*taken(IDLING, 4), *others(35)], "share"),
+        (finding("warn", "none", "reset"), [*taken(IDLING, 3), *taken(WAITING, 7), *others(29)], "share"),
+        # of a small cluster a second node within the hour, if it is really broken
+        (finding(fatal=True), [node("d1", comment=f"ultracluster drained={NOW - 60}")], ""),
+        (finding(), [node("d1", comment=f"ultracluster drained={NOW - 60}")], "hour"),
+        (
+            finding(fatal=True),
+            [node(f"d{n}", comment=f"ultracluster drained={NOW - 60}") for n in range(2)],
+            "hour",
+        ),
+    ],
+)
+def test_budgets(found: Any, beside: list[Any], refused: str) -> None:
+    plan = answered(found, node(), policy(), beside)
+    assert plan.refused == refused
+
+
+@pytest.mark.parametrize(
+    ("fatal", "me", "closed", "steps", "waiting"),
+    [
+        (True, node(), 3, (("drain", OURS),), True),
+        (True, node(), 5, (("last", ""),), False),
+        (False, node(), 3, (), False),
+        (True, node(comment="rack 7"), 3, (), False),  # who waits could not be remembered
+        (True, node(comment="ultracluster weight=3"), 5, (), False),  # it is the last choice already
+    ],
+)
+def test_beyond_the_share(fatal: bool, me: Any, closed: int, steps: Any, waiting: bool) -> None:
+    """Of twenty nodes two may be out, and five closed."""
+    beside = [*taken("", 2), *taken(WAITING, closed - 2), *others(19 - closed)]
+    plan = answered(finding(action="reboot", fatal=fatal), me, policy(), beside)
+    assert (plan.refused, plan.steps) == ("share", steps)
+    assert bool(plan.memory and plan.memory.waiting) is waiting
+    if waiting:
+        assert plan.memory.drained == (), "it counts when it is its turn"
+
+
+def test_what_waits_goes_on_when_the_share_has_room_and_does_nothing_before() -> None:
+    me = node(states="MIXED+DRAIN", reason=OURS, comment=WAITING)
+    assert followed(me, policy(), jobs=["7"], warned=True).refused == "share"
+    assert followed(me, policy(), passes=9).refused == "share"
+    full = [me, *taken("", 1)]
+    assert decide.promote(me, full, policy(), NOW).refused == "share"
+    plan = decide.promote(me, [me, *others(5)], policy(), NOW)
+    assert plan.steps == (("remember", ""),)
+    assert (plan.memory.waiting, plan.memory.action, plan.memory.drained) == (False, "reboot", (NOW,))
+    # rebooted by someone meanwhile: its checks decide
+    assert followed(me, policy(), boot=NEW, passes=2).steps == (("resume", ""),)
+
+
+def test_a_node_that_was_the_last_choice_is_as_before_when_its_fault_is_over() -> None:
+    me = node(comment="ultracluster weight=3")
+    assert decide.preferred(me, fatal=True).steps == ()
+    plan = decide.preferred(me, fatal=False)
+    assert (plan.steps, plan.memory.weight) == ((("weight", "3"),), 0)
+    back = followed(held("reboot", weight=3), policy(), boot=NEW, passes=2)
+    assert back.steps == (("resume", ""), ("weight", "3"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "tries", "steps"),
+    [
+        ({}, {"reboot-here": 1}, (("reboot-here", "force"),)),
+        ({}, {"reboot-here": 4}, (("power-down", OURS),)),
+        ({"replace": False}, {"reboot-here": 4}, ()),
+        ({"slurm_reboots": True}, {"reboot": 3}, (("reboot", OURS),)),
+        ({"slurm_reboots": True}, {"reboot": 4}, (("power-down", OURS),)),
+        ({}, {"reboot-here": 4, "power-down": 4}, ()),
+        (HYPERPOD, {"fail": 4}, ()),
+    ],
+)
+def test_what_shows_no_effect_grows_graver_and_ends_with_a_person(
+    changes: dict[str, Any], tries: dict[str, int], steps: Any
+) -> None:
+    assert followed(held("reboot"), policy(**changes), tries=tries).steps == steps
+
+
+def test_on_parallelcluster_jobs_come_before_the_reboot() -> None:
+    rules = policy(orchestrator="parallelcluster", slurm_reboots=True)
+    assert answered(finding(action="reboot"), node(states="MIXED"), rules).steps == (("drain", OURS),)
+    assert answered(finding("warn", "none", "reset"), node(states="MIXED"), rules).steps == (
+        ("reboot", OURS),
+    )
+    me = held("reboot", states="ALLOCATED+DRAIN")
+    assert followed(me, rules, jobs=["7"]).steps == (("warn", ""),)
+    both = (("requeue", ""), ("reboot", OURS))
+    assert followed(me, rules, jobs=["7"], warned=True).steps == both
+
+
+@pytest.mark.parametrize("boot", [OLD, NEW])
+def test_what_is_held_for_diagnosis_waits_for_a_person(boot: str) -> None:
+    plan = answered(finding("critical", "hold"), node(), policy())
+    assert plan.steps == (("drain", OURS), ("requeue", "7"))
+    assert followed(held("hold"), policy(), boot=boot, passes=9).steps == ()
+    assert followed(held("hold"), policy(), boot=boot, jobs=["7"], warned=True).steps == ()
+
+
+def test_a_fault_of_the_kernel_ends_with_a_boot_whatever_the_node_was_drained_for() -> None:
+    me = held("drain", by="lustre:silent")
+    assert followed(me, policy(), passes=2, open_event=True).steps == ()
+    assert followed(me, policy(), passes=2, boot=NEW).steps == (("resume", ""),)
+
+
 @pytest.mark.parametrize(
     "comment",
     [
         "",
+        '""',
         "(null)",
         "ultracluster",
         "ultracluster boot=1 drained=x,1,,2 action=explode by",

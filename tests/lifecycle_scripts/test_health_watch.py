@@ -79,6 +79,27 @@ def test_a_process_that_crashes_forges_no_line_by_its_name_and_its_file(name: st
     assert [one(line, generation) for generation in ("hopper", "trainium", "")] == [None, None, None]
 
 
+@pytest.mark.parametrize(
+    ("name", "fatal"),
+    [
+        ("xid-95", True),
+        ("xid-79", True),
+        ("sxid-fatal", True),
+        ("neuron-line-hbm", True),
+        ("xid-94", False),
+        ("xid-63", False),
+        ("xid-31", False),
+        ("kernel-readonly", False),
+        ("gpu_count-missing", False),  # a check may be wrong everywhere
+        ("lustre-silent", False),
+    ],
+)
+def test_what_ends_running_work_by_the_word_of_the_driver(name: str, fatal: bool) -> None:
+    row = watch.faults.by_id(TABLE, name)
+    assert watch.faults.fatal(row) is fatal
+    assert watch.faults.fatal({**row, "fatal": not fatal}) is not fatal
+
+
 # --- recorded lines ---
 
 RECORDED = [row for row in TABLE["faults"] if "line" in row]
