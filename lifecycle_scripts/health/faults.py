@@ -75,8 +75,8 @@ def by_id(table, name):
 
 
 def fatal(row):
-    """Whether it ends running work by the word of the accelerator's maker: what its driver logs, and only a
-    reset, a reboot or another machine mends. Our own checks look again, and may be wrong everywhere. A row
+    """True where it ends running work by the word of the accelerator's maker: what its driver logs, and what
+    only a reset, a reboot or another machine fixes. Our own checks look again, and may be wrong everywhere. A row
     may say otherwise (`fatal`)."""
     grave = row["severity"] == "critical" and row["action"] in ("reset", "reboot", "replace")
     logged = row["check"] in ("sxid", "xid") or (row["check"] == "neuron" and "pattern" in row)

@@ -107,14 +107,14 @@ def _word(text):
 
 
 def findings(lines, ignored=()):
-    """Of those that are not to be ignored, by their check or by their row of the fault table: each thing that
+    """Findings that are not to be ignored, by their check or by their row of the fault table: each thing that
     a check has found is one."""
     found = [_finding(said) for line in lines for said in (line, *_others(line))]
     return [one for one in found if one.check not in ignored and one.fault not in ignored]
 
 
 def _others(line):
-    """What a check found besides the gravest, each as a line of its own."""
+    """Further things that a check found beside the gravest, each as a line of its own."""
     others = line.get("others")
     said = others if isinstance(others, list) else []
     return [other for one in said[:50] if (other := checked(json.dumps(one), line["check"], line["verb"]))]

@@ -79,13 +79,13 @@ def room(nodes, me, policy, now, *, action="drain", fatal=False):
 
 
 def closed_limit(nodes, policy):
-    """How many nodes may be closed to new jobs because of us, the share included; at least two."""
+    """Number of nodes that may be closed to new jobs because of us, the share included; at least two."""
     there = sum(1 for node in nodes if node.held_by_us or not node.states & ABSENT)
     return max(2, share_of(nodes, policy), there * policy.max_closed_percent // 100)
 
 
 def _budget(node):
-    """Which budget a node that is out uses: `share`, `idle` or, closed beyond the share, `waiting`."""
+    """The budget that a node that is out uses: `share`, `idle` or, closed beyond the share, `waiting`."""
     memory = memory_of(node.comment) if node.ours else None
     if memory is not None and memory.waiting:
         return "waiting"
@@ -182,7 +182,7 @@ def _worse(finding, action, memory, boot):
 
 
 def _beyond(full, finding, action, me, nodes, policy, *, boot):
-    """The share has no room. What ends running work closes its node to new jobs up to the second limit; above
+    """The share is full. What ends running work closes its node to new jobs up to the second limit; above
     it the node is the last choice. Jobs run on, and the fault stays open."""
     word, text = full
     memory = memory_of(me.comment)
@@ -201,7 +201,7 @@ def _beyond(full, finding, action, me, nodes, policy, *, boot):
 
 
 def promote(me, nodes, policy, now):
-    """A node that waits for the share: whether it has room now."""
+    """Lets a node that waits for the share continue, if the share has a place."""
     memory = memory_of(me.comment)
     if not me.held_by_us or memory is None or not memory.waiting:
         return Plan(refused="foreign", why="nothing waits for the share")
@@ -209,7 +209,7 @@ def promote(me, nodes, policy, now):
     if full:
         return Plan(refused=full[0], why=f"{memory.by}: {full[1]}: it waits, closed to new jobs")
     memory = _counted(replace(memory.since(now), waiting=False), now)
-    return Plan((("remember", ""),), why=f"{memory.by}: {memory.action}, the share has room", memory=memory)
+    return Plan((("remember", ""),), why=f"{memory.by}: {memory.action}, the share has a place", memory=memory)
 
 
 def _allowed(action, memory, policy, now):
@@ -248,7 +248,7 @@ def follow(me, policy, *, jobs, boot, now, passes, warned, open_event=False, tri
             return Plan((("warn", ""),), why="its jobs are told")
         if not warned:
             return Plan(refused="nothing", why="its jobs have some time left")
-        # ParallelCluster terminates a drained node as soon as its jobs are gone, unless Slurm reboots it.
+        # ParallelCluster terminates a drained node as soon as its jobs have ended, unless Slurm reboots it.
         spared = policy.orchestrator == "parallelcluster" and policy.slurm_reboots and action == "reboot"
         reboot = (("reboot", me.reason),) if spared else ()
         return Plan((("requeue", ""), *reboot), why="its jobs are queued again")

@@ -1,4 +1,4 @@
-"""Whose job has met a fault, and what is done with it. No other job is touched for it."""
+"""The job that has met a fault, and what is done with it. No other job is touched for it."""
 
 import contextlib
 import re

@@ -97,7 +97,7 @@ class Memory:
     event: bool = False
     """The kernel reported it once: no check that passes says that it is over, only another boot does."""
     waiting: bool = False
-    """Closed to new jobs beyond the share; what has to follow waits until the share has room."""
+    """Closed to new jobs beyond the share; what has to follow waits for the share."""
     weight: int = 0
     """Its weight before we made the node the last choice; 0 where we did not."""
     drained: tuple = ()
@@ -141,7 +141,7 @@ def _recent(times, now):
 
 def memory_of(comment):
     """None where the comment is someone else's."""
-    # scontrol keeps the quotes of what it was told in a dialogue
+    # scontrol keeps the quotes of a dialogue
     words = comment.strip().strip('"').split()
     if words in ([], ["(null)"]):
         return Memory()

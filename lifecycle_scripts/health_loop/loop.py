@@ -90,7 +90,7 @@ class Loop:
     # --- deciding and doing ---
 
     def act(self, found, *, until, all_open=False):
-        """What is done at once about what was found now, and about open faults that were refused. Returns
+        """Acts at once on what was found now, and about open faults that were refused. Returns
         whether the node takes no further job because of one: then a prolog may send its job away.
 
         Args:
@@ -117,7 +117,7 @@ class Loop:
         return away
 
     def is_held(self):
-        """Whether the node is out by us for a fault that was answered: its next job goes elsewhere."""
+        """True where the node is out by us for a fault that was answered: its next job goes elsewhere."""
         book = open_faults.load(self.boot)
         if not self.name or not book.ends_jobs(self.settings.ignore):
             return False
@@ -179,7 +179,7 @@ class Loop:
             book.now = open_faults.answered(book.now, finding, asked=asked, answer=answer, now=time.time())
 
     def _claim(self, finding):
-        """Whether no other process of this node has queued the job again for this fault."""
+        """True where no other process of this node has queued the job again for this fault."""
         with self._book() as book:
             row = book.now.of(finding)
             if row is None or finding.job in row.requeued:
@@ -369,7 +369,7 @@ class Loop:
             self._do(plan, self._unchanged(me))
 
     def _promote(self, me):
-        """A node that is closed beyond the share goes on when the share has room."""
+        """Continues with a node that is closed beyond the share, when the share has a place."""
         asked = place.read(place.RUN / "promote.json", {})
         pause = _TICK_SECONDS * min(2 ** asked.get("tries", 0), 8)
         if 0 <= time.monotonic() - asked.get("at", -pause) < pause:
@@ -427,7 +427,7 @@ class Loop:
 
 
 def _repeats(fault):
-    """What the table says of that fault again, or None."""
+    """The rule of the table for that fault when it comes again, or None."""
     rows = place.read(place.HOME / "health/faults.json", {}).get("faults")
     return next((row.get("repeats") for row in rows or () if row.get("id") == fault), None)
 
@@ -450,7 +450,7 @@ def _takes(plan):
 
 
 def _answer_of(plan):
-    """What is kept of it: why it was refused, else the word for what was done."""
+    """The word that is kept of it: why it was refused, else what was done."""
     if plan.refused in ("share", "hour") and _takes(plan):
         return "waiting"
     return plan.refused or plan.steps[-1][0]

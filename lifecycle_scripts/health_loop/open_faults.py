@@ -1,5 +1,5 @@
 """Faults that are open: each fault of this boot is a row until the node has been rebooted or replaced, or
-the check that found it proves that it is gone. What was refused is tried again until it is answered.
+the check that found it proves that it is over. What was refused is tried again until it is answered.
 
 Pure functions over `Book`, and its file. A line of the kernel has no check that proves it gone.
 """
@@ -33,9 +33,9 @@ class Row:
     tries: int = 0
     asked_at: int = 0
     asked: str = ""
-    """What was asked for last."""
+    """The steps that were asked for last."""
     answer: str = ""
-    """What came of it: one of `UNANSWERED`, or what was done."""
+    """The result: one of `UNANSWERED`, or the step that was done."""
     requeued: tuple = ()
     """Jobs that were queued again for it: each at most once."""
 
@@ -57,14 +57,14 @@ class Book:
         return [row.finding for row in self.rows.values() if not left_out(row.finding, ignored)]
 
     def event(self, ignored=frozenset()):
-        """Whether the kernel has reported something that only another boot ends."""
+        """True where the kernel has reported something that only another boot ends."""
         return any(finding.event and rank(finding) >= ORDER.index("drain") for finding in self.found(ignored))
 
     def fatal(self, ignored=frozenset()):
         return any(finding.fatal for finding in self.found(ignored))
 
     def ends_jobs(self, ignored=frozenset()):
-        """Whether one of them keeps jobs away from the node."""
+        """True where one of them keeps jobs away from the node."""
         return any(rank(finding) >= ORDER.index("drain") for finding in self.found(ignored))
 
     def of(self, finding):
@@ -72,7 +72,7 @@ class Book:
 
 
 def is_new(book, finding):
-    """Whether it is no further look at what is known: a line that two readers have found is one."""
+    """True where it is no further look at what is known: a line that two readers have found is one."""
     row = book.of(finding)
     if row is None:
         return True
@@ -111,13 +111,13 @@ def noted(book, findings, *, now, repeats=lambda fault: None):
 
 
 def _proves_gone(finding, row):
-    """A check prints all that it finds: what it does not find any more is gone."""
+    """A check prints all that it finds: what it does not find any more is over."""
     found = row.finding
     return not found.event and (found.check, found.verb) == (finding.check, finding.verb)
 
 
 def _again(row, finding):
-    """A further look at the same fault. What a check goes on to find is asked for again; for a line of the
+    """A further look at the same fault. What a check still finds is asked for again; for a line of the
     kernel there is something to do only where it is graver now."""
     graver = rank(finding) > rank(row.finding)
     finding = replace(
@@ -190,7 +190,7 @@ def answered(book, finding, *, asked, answer, now, requeued=()):
 
 
 def went_on(book):
-    """The book of a node that has waited for the share, and was given room."""
+    """The book of a node that has waited for the share, and may continue."""
     rows = {
         key: replace(row, answer="drain") if row.answer == "waiting" else row
         for key, row in book.rows.items()

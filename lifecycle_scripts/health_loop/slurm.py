@@ -119,7 +119,7 @@ class Slurm:
         return [(job, _seconds(start), user) for job, start, user in rows if job.isdigit()]
 
     def job_note(self, job):
-        """What administrators have noted of a job."""
+        """Notes of administrators on a job."""
         said = self.run("scontrol", "--oneliner", "show", "job", job)
         found = re.search(r"\sAdminComment=(.*?)(?=\s[A-Z]\w*=|$)", said, re.MULTILINE)
         return found[1].strip() if found and found[1] != "(null)" else ""

@@ -99,7 +99,7 @@ run_check::say() {
 }
 
 # run_check::late CHILD SECONDS: it did not end in time. A tool that is slow once is no fault. What has not answered for a
-# minute (`dead_ms`) is one where the table says so: for a file system that is what the check is about, elsewhere only for a process that the kernel
+# minute (`dead_ms`) is one where the table has it: for a file system that is what the check is about, elsewhere only for a process that the kernel
 # itself does not end.
 run_check::late() {
   local now since=''

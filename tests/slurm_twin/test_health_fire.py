@@ -118,7 +118,7 @@ def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, o
     twin.wait(lambda: not held(twin), "both to be back")
     assert all(twin.state(node).reason == "" for node in NODES if node not in boots)
     said = log(twin, "n2") + log(twin, "n3")
-    assert "waits for the share" in said and "the share has room" in said
+    assert "waits for the share" in said and "the share has a place" in said
 
 
 def mended_by_hyperpod(twin: Twin, *nodes: str) -> None:
