@@ -76,8 +76,8 @@ def by_id(table, name):
 
 def fatal(row):
     """True where it ends running work by the word of the accelerator's maker: what its driver logs, and what
-    only a reset, a reboot or another machine fixes. Our own checks look again, and may be wrong everywhere. A row
-    may say otherwise (`fatal`)."""
+    only a reset, a reboot or another machine fixes. Our own checks look again, and may be wrong everywhere.
+    A row may say otherwise (`fatal`)."""
     grave = row["severity"] == "critical" and row["action"] in ("reset", "reboot", "replace")
     logged = row["check"] in ("sxid", "xid") or (row["check"] == "neuron" and "pattern" in row)
     return row.get("fatal", grave and logged) is True

@@ -209,7 +209,8 @@ def promote(me, nodes, policy, now):
     if full:
         return Plan(refused=full[0], why=f"{memory.by}: {full[1]}: it waits, closed to new jobs")
     memory = _counted(replace(memory.since(now), waiting=False), now)
-    return Plan((("remember", ""),), why=f"{memory.by}: {memory.action}, the share has a place", memory=memory)
+    why = f"{memory.by}: {memory.action}, the share has a place"
+    return Plan((("remember", ""),), why=why, memory=memory)
 
 
 def _allowed(action, memory, policy, now):

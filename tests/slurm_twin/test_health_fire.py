@@ -121,6 +121,23 @@ def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, o
     assert "waits for the share" in said and "the share has a place" in said
 
 
+def test_above_the_second_limit_a_node_is_the_last_choice_until_there_is_a_place(twin: Twin) -> None:
+    """Nobody reboots here: of six nodes one may be out, and two closed."""
+    set_all(twin, orchestrator="hyperpod-slurm", node_recovery="none")
+    for node in ("n1", "n2", "n3"):
+        breaks(twin, node, 95)
+    last = "scontrol --oneliner show nodes | grep -c ' Weight=1000000 '"
+    twin.wait(lambda: twin.run(last, check=False).stdout.strip() == "1", "one to be the last choice")
+    closed = held(twin)
+    assert len(closed) == 2
+    (third,) = {"n1", "n2", "n3"} - closed
+    assert "ALERT only, it stays open" in log(twin, third)
+    first = next(node for node in sorted(closed) if "waits for the share" not in log(twin, node))
+    twin.run(f"scontrol update NodeName={first} State=RESUME Comment=''")
+    twin.wait(lambda: third in held(twin), "the third to be closed, now that there is a place")
+    assert len(held(twin)) == 2
+
+
 def mended_by_hyperpod(twin: Twin, *nodes: str) -> None:
     """What the service does about a node that fails with its words, one after the other."""
     left = set(nodes)
