@@ -57,10 +57,11 @@ def twin(running: Twin) -> Iterator[Twin]:
     running.run("scancel --user=alice; scancel --user=bob")
     running.run(f"scontrol delete reservation={LOCK}", check=False)
     for node in NODES:
-        clear = "rm -f /var/log/ultracluster/health.log /var/lib/ultracluster/health/{drained,open}.json"
-        running.on(
-            node, f"{clear} /run/ultracluster/health/*.json; {HOME}/lib/run_check.sh xid quick", check=False
+        clear = (
+            "rm -f /var/log/ultracluster/health.log /var/lib/ultracluster/health/{drained,open}.json"
+            " /run/ultracluster/health/{asked,promote}.json"
         )
+        running.on(node, f"{clear}; {HOME}/lib/run_check.sh xid quick", check=False)
         running.run(f"scontrol update NodeName={node} Comment='' Weight=1")
         if running.state(node).states & {"DRAIN", "FAIL", "DOWN"}:
             running.run(f"scontrol update NodeName={node} State=RESUME", check=False)
@@ -209,6 +210,11 @@ def test_on_parallelcluster_the_job_is_queued_again_before_the_reboot(twin: Twin
     assert said.index("its jobs are told") < said.index(f"job {job} is queued again")
 
 
+def program(twin: Twin, node: str) -> bool:
+    """As slurmd calls it."""
+    return twin.on(node, f"SLURMD_NODENAME={node} {HOME}/program").returncode == 0
+
+
 @pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
 def test_a_condemned_node_stays_drained_whoever_reads_the_line_first(twin: Twin, orchestrator: str) -> None:
     """Drill H: HealthCheckProgram meets it while the service stands still."""
@@ -216,12 +222,12 @@ def test_a_condemned_node_stays_drained_whoever_reads_the_line_first(twin: Twin,
     twin.on("n3", "kill -STOP $(cat /run/health.pid)")
     try:
         breaks(twin, "n3", 64)
-        twin.on("n3", f"SLURMD_NODENAME=n3 {HOME}/program")
+        # the journal has the line a moment later
+        twin.wait(lambda: program(twin, "n3") and held(twin) == {"n3"}, "HealthCheckProgram to drain n3")
     finally:
         twin.on("n3", "kill -CONT $(cat /run/health.pid)")
-    assert held(twin) == {"n3"}
     twin.wait(lambda: "a person has to look" in log(twin, "n3"), "the service to go on with it")
     for _ in range(3):
-        twin.on("n3", f"SLURMD_NODENAME=n3 {HOME}/program")
+        assert program(twin, "n3")
     assert held(twin) == {"n3"}
     assert "resume" not in log(twin, "n3")
