@@ -11,6 +11,7 @@ SIGNAL = "ultracluster:signal=USR1"
 """In the comment of a job that has a handler for it. Any other job would end by the signal, and fail."""
 _PID = re.compile(r"\bpid='?(\d{1,10})\b")
 _CGROUP = re.compile(r"/job_(\d+)(?:/|$)", re.MULTILINE)
+_AWAY = re.compile(r"timed out|[Uu]nable to contact|connect failure|[Ss]ocket")
 _LATE_SECONDS = 2
 """slurmctld knows the start of a job to the second."""
 
@@ -44,7 +45,11 @@ def of_process(finding):
 
 def requeue_once(slurm, node, finding, job):
     """Queues the job again that has met a fault, once for one cause; the next time it is held. The job itself
-    carries that with it (AdminComment, which no user can write), wherever it runs. Returns whether it was."""
+    carries that with it (AdminComment, which no user can write), wherever it runs. Returns whether it was.
+
+    Raises:
+        SlurmError: slurmctld does not answer.
+    """
     there = {known for known, start, _ in slurm.queue(node) if start <= finding.at + _LATE_SECONDS}
     if job not in there:
         say(f"{finding.by}: job {job}, which met it, is not on this node any more: none is queued again")
@@ -56,10 +61,18 @@ def requeue_once(slurm, node, finding, job):
     try:
         # first, so that it is never queued again twice
         slurm.run("scontrol", "update", f"JobId={job}", f"AdminComment={words.strip()}")
+    except SlurmError as error:
+        say(f"that job {job} is queued again cannot be noted with it: {error}")
+    try:
         slurm.run("scontrol", verb, job)
     except SlurmError as error:
-        say(f"job {job} cannot be queued again: {error}")
-        return False
+        if not _AWAY.search(str(error)):
+            say(f"job {job} cannot be queued again: {error}")
+            return False
+        # The next try must not find it noted.
+        with contextlib.suppress(SlurmError):
+            slurm.run("scontrol", "update", f"JobId={job}", f"AdminComment={note}")
+        raise
     if verb == "requeue":
         say(f"job {job} is queued again")
     else:

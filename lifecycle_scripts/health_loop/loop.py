@@ -178,14 +178,16 @@ class Loop:
         with self._book() as book:
             book.now = open_faults.answered(book.now, finding, asked=asked, answer=answer, now=time.time())
 
-    def _claim(self, finding):
-        """True where no other process of this node has queued the job again for this fault."""
+    def _claim(self, finding, *, back=False):
+        """True where no other process of this node has queued the job again for this fault; `back` gives the
+        claim back."""
         with self._book() as book:
             row = book.now.of(finding)
-            if row is None or finding.job in row.requeued:
+            if row is None or (finding.job in row.requeued) is not back:
                 return False
-            rows = {**book.now.rows, finding.key: replace(row, requeued=(*row.requeued, finding.job))}
-            book.now = replace(book.now, rows=rows)
+            others = tuple(job for job in row.requeued if job != finding.job)
+            row = replace(row, requeued=others if back else (*others, finding.job))
+            book.now = replace(book.now, rows={**book.now.rows, finding.key: row})
             return True
 
     @contextlib.contextmanager
@@ -271,7 +273,11 @@ class Loop:
                 jobs.requeue_all(self.slurm, me.name)
             elif word == "requeue":
                 if self._claim(finding):
-                    jobs.requeue_once(self.slurm, me.name, finding, text)
+                    try:
+                        jobs.requeue_once(self.slurm, me.name, finding, text)
+                    except SlurmError:
+                        self._claim(finding, back=True)
+                        raise
             elif word == "warn":
                 jobs.warn(self.slurm, me.name, self.settings.checkpoint_seconds)
             elif word == "reboot-here":
@@ -294,7 +300,10 @@ class Loop:
         if before.foreign and before.states & (HELD | {"DOWN"}):
             theirs = next((word for word in ("FAIL", "DOWN") if word in before.states), "DRAIN")
             self.slurm.update(
-                me.name, f"State={theirs}", f"Reason={before.reason}", f"Comment={before.comment}"
+                me.name,
+                f"State={theirs}",
+                f"Reason={before.reason or 'not ours'}",
+                f"Comment={before.comment}",
             )
             raise SlurmError(f"at this moment the node became {before.described}: that is restored")
         if after.reason != reason:

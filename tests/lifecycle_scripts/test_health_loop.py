@@ -7,6 +7,7 @@ What the loop does in a Slurm that works is in tests/slurm_twin/test_health.py.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -412,6 +413,25 @@ def test_a_healthy_node_asks_slurmctld_now_and_then_and_a_drained_one_each_round
     loop._do(known.Plan((("drain", "ultracluster:gpu:lost"),)), known.Node(name="n1"))
     loop.follow()
     assert asked == ["n1", "n1"]
+
+
+def test_a_repair_without_effect_is_asked_for_again_with_growing_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, place, known = module("loop"), module("place"), module("known")
+    for name in ("RUN", "STATE", "HOME"):
+        monkeypatch.setattr(place, name, tmp_path / name)
+    clock, asked = [1_800_000_000], list[int]()
+    monkeypatch.setattr(program.time, "time", lambda: clock[0])
+    loop = program.Loop()
+    monkeypatch.setattr(loop, "_unchanged", lambda me: me)
+    monkeypatch.setattr(loop, "_do", lambda *_: asked.append(clock[0]))
+    plan, kept = known.Plan((("reboot-here", ""),)), dict[str, Any]()
+    while len(asked) < 8:
+        loop._step(plan, known.Node(name="n1"), kept)
+        clock[0] += 15
+    pauses = [after - before for before, after in itertools.pairwise(asked)]
+    assert pauses == [120, 240, 480, 960, 1920, 3600, 3600]
 
 
 @pytest.mark.parametrize("status", [1, 75, 127])

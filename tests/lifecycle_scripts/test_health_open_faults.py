@@ -376,6 +376,39 @@ def test_a_job_is_queued_again_once_for_one_cause_and_then_held(slurm: Queue, do
     assert slurm.done == done
 
 
+def test_a_note_that_is_refused_keeps_no_job_from_the_queue() -> None:
+    slurm = Queue("7")
+
+    def run(*words: str) -> None:
+        if words[1] == "update":
+            raise jobs.SlurmError("no permission")
+        slurm.done.append(" ".join(words[1:]))
+
+    slurm.run = run
+    assert jobs.requeue_once(slurm, "n1", contained(), "7")
+    assert slurm.done == ["requeue 7"]
+
+
+@pytest.mark.parametrize(
+    ("error", "again"), [("scontrol: timed out", True), ("Requested operation is presently disabled", False)]
+)
+def test_a_slurmctld_that_is_away_is_asked_again_and_holds_no_job(error: str, again: bool) -> None:
+    slurm = Queue("7", note="vip")
+
+    def run(*words: str) -> None:
+        if words[1] == "requeue":
+            raise jobs.SlurmError(error)
+        slurm.done.append(" ".join(words[1:]))
+
+    slurm.run = run
+    if again:
+        with pytest.raises(jobs.SlurmError):
+            jobs.requeue_once(slurm, "n1", contained(), "7")
+        assert slurm.done[-1] == "update JobId=7 AdminComment=vip", "the next try is the first"
+    else:
+        assert not jobs.requeue_once(slurm, "n1", contained(), "7")
+
+
 # --- a storm ---
 
 

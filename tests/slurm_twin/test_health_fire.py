@@ -111,6 +111,8 @@ def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, o
     breaks(twin, "n2", 95)
     breaks(twin, "n3", 95)
     twin.wait(lambda: {"n2", "n3"} <= held(twin), "both to be closed to new jobs")
+    kept = json.loads(twin.on("n2", "cat /var/lib/ultracluster/health/open.json").stdout)
+    assert [row["finding"]["job"] for row in kept["rows"]] == [str(job)], "the job of its time is kept"
     twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
     twin.run(f"scancel {job}")
     if orchestrator == "hyperpod-slurm":
@@ -147,9 +149,15 @@ def mended_by_hyperpod(twin: Twin, *nodes: str) -> None:
         node = asked(twin, left)[0]
         assert len(asked(twin, left)) == 1, "no more than the share"
         left.discard(node)
+        before = registered(twin, node)
         twin.reboot(node)
-        twin.wait(lambda node=node: twin.state(node).states & {"DOWN", "FAIL"} and boot_of(twin, node), node)
+        twin.wait(lambda node=node, before=before: registered(twin, node) > before, f"{node} to register")
         twin.run(f"scontrol update NodeName={node} State=RESUME")
+
+
+def registered(twin: Twin, node: str) -> int:
+    """The boot that slurmctld knows of."""
+    return json.loads(twin.run(f"scontrol --json show node {node}").stdout)["nodes"][0]["boot_time"]["number"]
 
 
 def asked(twin: Twin, nodes: set[str]) -> list[str]:
