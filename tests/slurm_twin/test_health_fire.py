@@ -33,6 +33,12 @@ SETTINGS = {
 }
 HOME = "/opt/ultracluster/health"
 LOCK = "ultracluster_health"
+CLEAR = f"""
+kill $(cat /run/health.pid); rm /run/health.pid  # which may be about to change its node
+rm -f /var/log/ultracluster/health.log /var/lib/ultracluster/health/{{drained,open}}.json
+rm -f /run/ultracluster/health/{{asked,promote}}.json
+{HOME}/lib/run_check.sh xid quick
+"""
 BUSES = iter(range(16, 256))
 
 
@@ -57,14 +63,13 @@ def twin(running: Twin) -> Iterator[Twin]:
     running.run("scancel --user=alice; scancel --user=bob")
     running.run(f"scontrol delete reservation={LOCK}", check=False)
     for node in NODES:
-        clear = (
-            "rm -f /var/log/ultracluster/health.log /var/lib/ultracluster/health/{drained,open}.json"
-            " /run/ultracluster/health/{asked,promote}.json"
-        )
-        running.on(node, f"{clear}; {HOME}/lib/run_check.sh xid quick", check=False)
+        running.on(node, CLEAR, check=False)
+    for node in NODES:
         running.run(f"scontrol update NodeName={node} Comment='' Weight=1")
         if running.state(node).states & {"DRAIN", "FAIL", "DOWN"}:
             running.run(f"scontrol update NodeName={node} State=RESUME", check=False)
+    for node in NODES:
+        running.on(node, "systemctl restart ultracluster-health.service")
     running.wait(lambda: running.up() == len(NODES), "idle nodes")
 
 
