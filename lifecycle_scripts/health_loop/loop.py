@@ -6,7 +6,6 @@ a job or a node.
 """
 
 import contextlib
-import fcntl
 import os
 import subprocess
 import time
@@ -50,7 +49,7 @@ class Loop:
         """What the checks find within so many seconds; what an earlier look found, if it is no older than
         `fresh` seconds. None where another look goes on all that time."""
         until = time.monotonic() + seconds
-        with _alone(place.RUN / "look.lock", until) as mine:
+        with place.alone(place.RUN / "look.lock", until) as mine:
             if not mine:
                 return None
             if fresh and (known := self._known(fresh)) is not None:
@@ -162,7 +161,7 @@ class Loop:
 
     def _noted(self, found):
         with self._book() as book:
-            book.now = open_faults.noted(book.now, found, now=time.time(), repeats=_repeats)
+            book.now = open_faults.noted(book.now, found, now=time.time(), repeats=open_faults.repeats)
             return book.now
 
     def _met(self, finding):
@@ -193,7 +192,7 @@ class Loop:
     @contextlib.contextmanager
     def _book(self):
         """The open faults, for nobody else meanwhile."""
-        with _alone(place.RUN / "open.lock", time.monotonic() + 5):
+        with place.alone(place.RUN / "open.lock", time.monotonic() + 5):
             book = _Kept(open_faults.load(self.boot))
             before = book.now
             yield book
@@ -325,6 +324,7 @@ class Loop:
             if kept:
                 place.write(place.STATE / "drained.json", {})
             place.write(place.RUN / _ASKED, {"at": time.monotonic()})
+            self._lost(me)
             self._do(decide.preferred(me, fatal=book.fatal(self.settings.ignore)), me)
             return
         if me.states & MOVING:
@@ -361,6 +361,18 @@ class Loop:
             say(f"{_words(plan) or 'waits'}: {plan.why}")
             kept["said"] = plan.why
         self._step(plan, me, kept)
+
+    def _lost(self, me):
+        """Asks again for what a slurmctld has lost that was killed before it saved its state: the node's
+        comment does not know of this boot. Where a person has resumed the node it does."""
+        memory = memory_of(me.comment)
+        if memory is None or memory.boot == self.boot or me.foreign:
+            return
+        with self._book() as book:
+            again = open_faults.lost(book.now)
+            if again != book.now:
+                say("slurmctld does not know of our drain any more: open faults are asked for again")
+            book.now = again
 
     def _step(self, plan, me, kept):
         """Does it, unless it was asked for a moment ago: each time the pause is twice as long."""
@@ -435,12 +447,6 @@ class Loop:
         return now
 
 
-def _repeats(fault):
-    """The rule of the table for that fault when it comes again, or None."""
-    rows = place.read(place.HOME / "health/faults.json", {}).get("faults")
-    return next((row.get("repeats") for row in rows or () if row.get("id") == fault), None)
-
-
 def _elapsed(at):
     """Seconds since then; for ever where a clock that was ahead wrote it, and has been set since."""
     passed = time.time() - at
@@ -474,22 +480,3 @@ class _Kept:
 
 def _words(plan):
     return " ".join(f"{word}={text}" if text else word for word, text in plan.steps)
-
-
-@contextlib.contextmanager
-def _alone(path, until):
-    """Whether nobody else looks; waited for until then (monotonic seconds)."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Root's to read, too: whoever may open it may lock it, and no check would run here.
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
-        mine = True
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() >= until:
-                    mine = False
-                    break
-                time.sleep(0.05)
-        yield mine

@@ -18,6 +18,8 @@ SAME_SECONDS = 60
 """Lines of one fault within this time are one occurrence."""
 UNANSWERED = ("", "share", "hour", "foreign", "lock", "slurm", "name")
 """Answers after which a row is tried again."""
+_TAKEN = ("drain", "reboot", "remember", "ours", "waiting")
+"""Answers after which the node is out of work."""
 _MOST_PAUSES = 8
 _MOST_ROWS, _MOST_TIMES = 100, 200
 _FILE = "open.json"
@@ -198,7 +200,22 @@ def went_on(book):
     return replace(book, rows=rows)
 
 
+def lost(book):
+    """The book where slurmctld does not know that the node was taken out."""
+    rows = {
+        key: replace(row, answer="") if row.answer in _TAKEN and row.finding.event else row
+        for key, row in book.rows.items()
+    }
+    return replace(book, rows=rows)
+
+
 # --- its file ---
+
+
+def repeats(fault):
+    """The rule of the table for that fault when it comes again, or None."""
+    rows = place.read(place.HOME / "health/faults.json", {}).get("faults")
+    return next((row.get("repeats") for row in rows or () if row.get("id") == fault), None)
 
 
 def load(boot):

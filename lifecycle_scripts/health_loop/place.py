@@ -1,6 +1,7 @@
 """Where the health loop keeps what it has, and how it is set."""
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -104,3 +105,22 @@ def remember_name(name):
     if read(STATE / "node_name.json", "") != name:
         write(STATE / "node_name.json", name)
     return name
+
+
+@contextlib.contextmanager
+def alone(path, until):
+    """Whether nobody else looks; waited for until then (monotonic seconds)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Root's to read, too: whoever may open it may lock it, and no check would run here.
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+        mine = True
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() >= until:
+                    mine = False
+                    break
+                time.sleep(0.05)
+        yield mine

@@ -415,6 +415,31 @@ def test_a_healthy_node_asks_slurmctld_now_and_then_and_a_drained_one_each_round
     assert asked == ["n1", "n1"]
 
 
+@pytest.mark.parametrize(
+    ("comment", "due"),
+    [
+        ("", True),
+        ("ultracluster boot=old", True),
+        ("ultracluster boot=now action=reboot", False),
+        ("rack", False),
+    ],
+)
+def test_a_drain_that_slurmctld_has_lost_is_asked_for_again_and_a_resume_is_respected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comment: str, due: bool
+) -> None:
+    program, place, known = module("loop"), module("place"), module("known")
+    faults = module("open_faults")
+    for name in ("RUN", "STATE", "HOME"):
+        monkeypatch.setattr(place, name, tmp_path / name)
+    loop = program.Loop()
+    loop.boot = "now"
+    line = known.Finding("xid", "critical", "95", "reset", event=True)
+    kept = faults.noted(faults.Book("now"), [line], now=1)
+    faults.save(faults.answered(kept, line, asked="", answer="drain", now=1))
+    loop._lost(known.Node("n1", frozenset({"IDLE"}), comment=comment))
+    assert bool(faults.due(faults.load("now"), now=2, all_open=True)) is due
+
+
 def test_a_repair_without_effect_is_asked_for_again_with_growing_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,6 +222,22 @@ def test_one_program_on_one_gpu_never_leads_to_a_replacement() -> None:
             me = replace(me, comment=back.memory.text)
 
 
+@pytest.mark.parametrize(
+    ("answer", "again"),
+    [
+        ("drain", True),
+        ("waiting", True),
+        ("ours", True),
+        ("reboot", True),
+        ("requeue", False),
+        ("nothing", False),
+    ],
+)
+def test_what_a_killed_slurmctld_has_lost_is_asked_for_again(answer: str, again: bool) -> None:
+    kept = open_faults.lost(refused(book(line()), line(), answer))
+    assert bool(due(kept, all_open=True)) is again
+
+
 def test_one_row_can_be_left_out() -> None:
     kept = book(line(), line("79"), look())
     assert due(kept, ignored=frozenset({"xid-95"})) == ["xid:79", "gpu_count:missing"]

@@ -107,6 +107,19 @@ def job_on(twin: Twin, *nodes: str, user: str = "alice", script: str = "srun sle
     return job
 
 
+def test_a_fault_that_a_restart_of_slurmctld_hides_is_answered(twin: Twin) -> None:
+    """Drill B: without an answer, and then from a node that is UNKNOWN for a moment. It comes first: a
+    slurmctld that is killed comes back with the states that it saved last."""
+    set_all(twin)
+    boot = boot_of(twin, "n4")
+    twin.kill("slurmctld")
+    breaks(twin, "n4", 95)
+    twin.wait(lambda: "xid:95" in log(twin, "n4"), "the loop to meet it")
+    twin.start("slurmctld")
+    twin.wait(lambda: boot_of(twin, "n4") not in ("", boot), "n4 to be rebooted")
+    twin.wait(lambda: not held(twin), "n4 to be back")
+
+
 @pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
 def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, orchestrator: str) -> None:
     """Drill A. No check but the kernel's log finds XID 95."""
@@ -141,7 +154,7 @@ def test_above_the_second_limit_a_node_is_the_last_choice_until_there_is_a_place
     (third,) = {"n1", "n2", "n3"} - closed
     assert "ALERT only, it stays open" in log(twin, third)
     first = next(node for node in sorted(closed) if "waits for the share" not in log(twin, node))
-    twin.run(f"scontrol update NodeName={first} State=RESUME Comment=''")
+    twin.run(f"scontrol update NodeName={first} State=RESUME")
     twin.wait(lambda: third in held(twin), "the third to be closed, now that there is a place")
     assert len(held(twin)) == 2
 
@@ -167,18 +180,6 @@ def registered(twin: Twin, node: str) -> int:
 
 def asked(twin: Twin, nodes: set[str]) -> list[str]:
     return [node for node in sorted(nodes) if twin.state(node).reason == "Action:Reboot"]
-
-
-def test_a_fault_that_a_restart_of_slurmctld_hides_is_answered(twin: Twin) -> None:
-    """Drill B: without an answer, and then from a node that is UNKNOWN for a moment."""
-    set_all(twin)
-    boot = boot_of(twin, "n4")
-    twin.kill("slurmctld")
-    breaks(twin, "n4", 95)
-    twin.wait(lambda: "xid:95" in log(twin, "n4"), "the loop to meet it")
-    twin.start("slurmctld")
-    twin.wait(lambda: boot_of(twin, "n4") not in ("", boot), "n4 to be rebooted")
-    twin.wait(lambda: not held(twin), "n4 to be back")
 
 
 def test_a_contained_error_requeues_the_job_that_met_it_and_no_other(twin: Twin) -> None:
