@@ -63,7 +63,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         shutil.copy(file, folder)
     base = "hyperpod-slurm-2026.09"
     for name, mark in (("2020.01", "confirmed"), ("2020.02", "inferred")):
-        made(folder, name, base, nvidia_driver={"version": "600.1", "floor": floor("600.1", mark)})
+        made(
+            folder,
+            name,
+            base,
+            nvidia_driver={"version": "600.1", "floor": floor("600.1", mark), "floors": {}},
+        )
     made(
         folder,
         "2020.03",
@@ -121,7 +126,7 @@ CASES = [
         "IMG003",
         release("2020.01"),
         "node_groups.gpu",
-        f"the newest on x86_64: {SLURM}: nvidia-driver (595.91.07 is below 600.1; it comes with the image",
+        f"the newest on x86_64: {SLURM}: nvidia-driver (595.91.07 is below 600; it comes with the image",
         "release: hyperpod-slurm-2026.09",
         release("2026.11"),
     ),
