@@ -109,7 +109,7 @@ def remember_name(name):
 
 @contextlib.contextmanager
 def alone(path, until):
-    """Whether nobody else looks; waited for until then (monotonic seconds)."""
+    """Gives true where nobody else has it; waited for until then (monotonic seconds)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Root's to read, too: whoever may open it may lock it, and no check would run here.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
