@@ -203,6 +203,7 @@ def test_every_key_of_create_cluster(kubernetes: bool, request: pytest.FixtureRe
 STATE = "what it is doing"
 TOLD = {"ClusterStatus", "InstanceGroups.Status", "InstanceGroups.CurrentCount"}
 RUNNING_HYPERPOD: dict[str, str] = {
+    "ClusterName": "a running cluster keeps its name, which a row of its own says",
     **{key: why for key, why in HYPERPOD.items() if key != "AutoScaling.AutoScalerType"},
     **{key.replace("Groups.", "Groups[]."): STATE for key in hyperpod_running.STATE - TOLD},
     "AutoScaling.": "there is one, and its state",

@@ -92,7 +92,9 @@ def drafted(
         "orchestrator": settings,
         "node_groups": groups,
     }
-    ledger.renamed(top.place("ClusterName"), top.text("ClusterName"), asked.name or name)
+    theirs = top.text("ClusterName")
+    if asked.around is None:  # a running cluster keeps its name, and has a row of its own
+        ledger.renamed(top.place("ClusterName"), theirs, asked.name or name)
     scaling = top.part("AutoScaling")
     scaling.any("AutoScalerType")
     if scaling.text("Mode") == "Enable":
