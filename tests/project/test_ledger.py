@@ -155,6 +155,7 @@ with exclusive(Path(sys.argv[1]), "capacity buy") as ledger:
 """
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("at", ["before the intent", "begun"])
 def test_kill_9_ends_the_lock_and_keeps_the_intent(file: Path, at: str) -> None:
     words = [sys.executable, "-c", HOLDS, str(file), at]
