@@ -39,6 +39,7 @@ rm -f /var/log/ultracluster/health.log /var/lib/ultracluster/health/{{drained,op
 rm -f /run/ultracluster/health/{{asked,promote}}.json
 {HOME}/lib/run_check.sh xid quick
 """
+REMEMBERS = "grep -qs device /var/lib/ultracluster/health/open.json"
 BUSES = iter(range(16, 256))
 
 
@@ -62,15 +63,24 @@ def twin(running: Twin) -> Iterator[Twin]:
     yield running
     running.run("scancel --user=alice; scancel --user=bob")
     running.run(f"scontrol delete reservation={LOCK}", check=False)
-    for node in NODES:
-        running.on(node, CLEAR, check=False)
-    for node in NODES:
-        running.run(f"scontrol update NodeName={node} Comment='' Weight=1")
-        if running.state(node).states & {"DRAIN", "FAIL", "DOWN"}:
-            running.run(f"scontrol update NodeName={node} State=RESUME", check=False)
-    for node in NODES:
-        running.on(node, "systemctl restart ultracluster-health.service")
-    running.wait(lambda: running.up() == len(NODES), "idle nodes")
+    running.wait(lambda: healthy(running), "nodes in order")
+
+
+def healthy(twin: Twin) -> bool:
+    """Whether all nodes are idle and remember nothing; one that does not is cleared once it has booted."""
+    if not all(boot_of(twin, node) for node in NODES):
+        return False
+    dirty = [
+        node for node in NODES if node in held(twin) or not twin.on(node, REMEMBERS, check=False).returncode
+    ]
+    for node in dirty:
+        twin.on(node, CLEAR, check=False)
+        twin.run(f"scontrol cancel_reboot {node}", check=False)
+        twin.run(f"scontrol update NodeName={node} State=RESUME", check=False)
+        twin.on(node, "systemctl restart ultracluster-health.service", check=False)
+    for node in NODES if not dirty else ():
+        twin.run(f"scontrol update NodeName={node} Comment='' Weight=1")
+    return not dirty and twin.up() == len(NODES)
 
 
 def set_all(twin: Twin, **changes: object) -> None:
