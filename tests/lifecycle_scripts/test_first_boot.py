@@ -20,10 +20,10 @@ from first_boot.world import make_world
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 
-from ultracluster.account.wait.evidence import last_word
 from ultracluster.catalog.images import Fact, Image, Place
 from ultracluster.config import Environment, load
 from ultracluster.software import Release
+from ultracluster.software.last_word import last_word
 from ultracluster.software.node_image import node_image
 
 NO_MODULE = Variant(newer=True, repositories="lack")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import first_boot.__main__ as command
 import first_boot.rehearsal as rehearsal
 import pytest
 from first_boot.__main__ import Verdict, last_line
+from project import ROOT
 
 from ultracluster.config import Environment
 from ultracluster.software.first_boot import GroupBoot, first_boot
@@ -73,3 +77,16 @@ def test_an_image_of_an_unknown_system_is_bad_input(
     assert command.main(["dev"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("dev/controller: hyperpod-slurm-") and "operating system 'haiku1'" in said
+
+
+def test_it_needs_what_the_plan_installs_and_no_more() -> None:
+    """`make rehearse` on a fresh machine has neither the SDK of AWS nor the CDK."""
+    absent = "import sys; sys.modules |= dict.fromkeys(('boto3', 'botocore', 'aws_cdk'))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{absent}; import first_boot.__main__"],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests" / "support")},
+        capture_output=True,
+        check=False,
+    )
+
+    assert not done.returncode, done.stderr.decode()

@@ -13,12 +13,12 @@ from dataclasses import replace
 from first_boot.contents import Contents
 from first_boot.rehearsal import Boot, Outcome, found_on
 
-from ultracluster.account.wait.evidence import last_word
 from ultracluster.catalog.images import Fact, Image
 from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.model.own_steps import steps_of_group
 from ultracluster.software.first_boot import node_of
 from ultracluster.software.fit import Fit, fit, in_matrix
+from ultracluster.software.last_word import last_word
 
 _NOT_OURS = frozenset({"slurm"})
 """What the orchestrator starts and stops: no step of ours reports it."""

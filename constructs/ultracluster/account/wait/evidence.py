@@ -7,30 +7,15 @@ itself shows (`node_probe.py`), and what the scheduler says of it.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from ultracluster.account.wait.look import NodeSeen
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import pools
 from ultracluster.software.first_boot import scripts_run
-
-_LAST = re.compile(
-    r"(?:\d{4}-\d\d-\d\dT[0-9:.]+Z +[A-Z]+ +)?(?P<state>READY|DEGRADED|FAILED)(?: (?P<rest>.*))?", re.DOTALL
-)
-_FAILURE = re.compile(r"[A-Za-z0-9_.-]+: .+", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """How a run of the scripts on a node ended."""
-
-    state: Literal["ready", "degraded", "failed"]
-    reason: str = ""
-    degraded: tuple[str, ...] = ()
-    entry: str = ""
+from ultracluster.software.last_word import Word, last_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +60,6 @@ class Registered:
 
     good: bool
     why: str = ""
-
-
-def last_word(line: str) -> Word | None:
-    """The end of a run, if a line says that: `READY ...`, `DEGRADED a, b: ...`, `FAILED step: why`."""
-    found = _LAST.fullmatch(line.strip())
-    if not found:
-        return None
-    rest = (found["rest"] or "").strip()
-    if found["state"] == "READY":
-        return Word("ready", rest)
-    if found["state"] == "FAILED":  # a program's own `FAILED 3 of 4 tests` is none
-        return Word("failed", rest) if _FAILURE.fullmatch(rest) else None
-    names, colon, reason = rest.partition(":")
-    if not colon:
-        return None
-    return Word("degraded", reason.strip(), tuple(re.split(r"[,\s]+", names.strip())))
 
 
 def report_word(line: Mapping[str, Any]) -> Word | None:
