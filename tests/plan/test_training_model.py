@@ -100,7 +100,7 @@ def test_what_is_no_model_size(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.04, "0.0 s"), (9.96, "10.0 s"), (51, "51 s"), (600, "10 min"), (36_000, "10.0 h")],
+    [(0.04, "0.04 s"), (9.96, "10.0 s"), (51, "51 s"), (600, "10 min"), (36_000, "10.0 h")],
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text

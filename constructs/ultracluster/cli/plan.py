@@ -24,6 +24,8 @@ from ultracluster.config import InvalidEnvironmentError
 if TYPE_CHECKING:  # each renderer is imported when it is asked for
     import datetime as dt
 
+    from ultracluster.plan.communication import Step
+
 
 def plan(
     environment: EnvironmentArgument,
@@ -33,6 +35,33 @@ def plan(
             "--model",
             metavar="SIZE",
             help="Time a checkpoint of a model of this size: 8B, 70B, 1.8T.",
+            show_default=False,
+        ),
+    ] = None,
+    parallel: Annotated[
+        str | None,
+        typer.Option(
+            "--parallel",
+            metavar="LAYOUT",
+            help="Estimate the communication of a step: dp=64,tp=8 (also fsdp, pp, ep, cp). Needs --model.",
+            show_default=False,
+        ),
+    ] = None,
+    tokens: Annotated[
+        str, typer.Option("--tokens", metavar="SIZE", help="Tokens of a step, for --parallel.")
+    ] = "4M",
+    mfu: Annotated[
+        float, typer.Option("--mfu", min=1, max=100, metavar="PERCENT", help="MFU, for --parallel.")
+    ] = 40,
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="bf16|fp8|fp4", help="Of matrix products, for --parallel.")
+    ] = "bf16",
+    active: Annotated[
+        str | None,
+        typer.Option(
+            "--active",
+            metavar="SIZE",
+            help="Parameters that one token meets in a mixture of experts, for --parallel: 37B.",
             show_default=False,
         ),
     ] = None,
@@ -74,6 +103,7 @@ def plan(
         size = None if model is None else parameters(model)
     except ValueError as error:
         refuse(f"--model: {error}")
+    step = _step(parallel, size, tokens, mfu, precision, active)
     day = _day(today)
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         refuse(f"--picture {picture}: write a file that ends in .svg or .png")
@@ -85,7 +115,10 @@ def plan(
     except InvalidEnvironmentError as error:
         refuse_file(error.findings)
     prices = read_prices(prices_of(loaded.environment), today=day)
-    found = plan_of(resolve(loaded.environment), size, day, warnings=warnings, prices=prices)
+    try:
+        found = plan_of(resolve(loaded.environment), size, day, warnings=warnings, prices=prices, step=step)
+    except ValueError as error:
+        refuse(f"--parallel {parallel}: {error}")
     if picture is not None:
         from ultracluster.plan.picture import PictureError, save_picture
 
@@ -115,6 +148,33 @@ def plan(
         from ultracluster.cli.plan_text import as_text
 
         sys.stdout.write(as_text(found, terminal=sys.stdout.isatty(), colour=coloured()))
+
+
+def _step(
+    parallel: str | None, size: float | None, tokens: str, mfu: float, precision: str, active: str | None
+) -> Step | None:
+    """The step of training that the options describe; None without a layout."""
+    from ultracluster.plan.communication import Step, read_layout
+    from ultracluster.plan.training_model import parameters, size_text
+
+    if parallel is None:
+        return None
+    if size is None:
+        refuse(f"--parallel {parallel}: say how large the model is: --model 70B")
+    option = "--parallel"
+    try:
+        layout = read_layout(parallel)
+        option = "--tokens"
+        number = parameters(tokens, "a number of tokens")
+        option = "--active"
+        met = size if active is None else parameters(active)
+    except ValueError as error:
+        refuse(f"{option}: {error}")
+    if met > size:
+        refuse(f"--active {active}: more than the model has; take {size_text(size)} or less")
+    return Step(
+        layout=layout, parameters=size, active=met, tokens=number, mfu=mfu / 100, precision=precision.lower()
+    )
 
 
 def _day(text: str | None) -> dt.date | None:

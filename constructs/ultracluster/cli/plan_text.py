@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from rich.markup import escape
 from rich.table import Table
 
+from ultracluster.catalog.guidelines import checkpoint_interval
 from ultracluster.cli.report import Paper
 from ultracluster.cli.terminal import width
+from ultracluster.plan.communication import Communication, Traffic
 from ultracluster.plan.environment_plan import (
     GroupPlan,
     ModelPlan,
@@ -99,6 +101,10 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "" if number else "jobs in S3", str(one)
     if plan.model:
         yield from zip(("model", ""), model_lines(plan.model), strict=True)
+    if plan.communication:
+        checkpoint = plan.model.write_seconds if plan.model else None
+        for number, line in enumerate(communication_lines(plan.communication, checkpoint)):
+            yield "" if number else "a step", line
     if plan.home or plan.accounting:  # pods have no home
         yield "home", str(plan.home or "on Lustre")
     if plan.accounting:
@@ -173,8 +179,62 @@ def model_lines(model: ModelPlan) -> tuple[str, str]:
     return checkpoint, f"{state}does NOT fit into {model.group}, which has {model.memory_gib:,.0f} GiB"
 
 
+def communication_lines(estimate: Communication, checkpoint_seconds: float | None) -> Iterator[str]:
+    """What a step of training computes and sends, and what takes longest.
+
+    Args:
+        checkpoint_seconds: time to write one checkpoint; None where it is unknown.
+    """
+    step, training = estimate.step_seconds, estimate.step
+    yield (
+        f"{duration(step)} for {size_text(training.tokens)} tokens at {training.mfu:.0%} MFU in"
+        f" {training.precision.upper()} on {training.layout.accelerators:,} accelerators of {estimate.group}"
+    )
+    for one in estimate.traffic:
+        yield (
+            f"{one.kind}: each sends {_gigabytes(one.gigabytes)} over {one.link},"
+            f" {duration(one.seconds)} ({one.seconds / step:.0%} of the step)"
+        )
+    if estimate.optimizer_seconds > step / 100:
+        yield f"optimizer: {duration(estimate.optimizer_seconds)} for its state in memory"
+    if estimate.link_gbps and estimate.traffic:
+        yield f"per accelerator: {estimate.link_gbps:,.0f} GB/s inside ({estimate.link_source})" + (
+            f", {estimate.efa_gbps:,.1f} GB/s of EFA ({estimate.efa_source})" if estimate.efa_gbps else ""
+        )
+    yield from _bounds(estimate, estimate.dominates)
+    if checkpoint_seconds is not None:
+        minutes = checkpoint_interval().minutes
+        yield (
+            f"a checkpoint every {minutes:g} minutes that training waits for takes"
+            f" {checkpoint_seconds / (minutes * 60):.1%} of the time"
+        )
+
+
+def _bounds(estimate: Communication, longest: Traffic | None) -> Iterator[str]:
+    for kind in estimate.across:
+        yield f"{kind} parallelism leaves the accelerators that are linked directly: keep it inside them"
+    if estimate.unknown:
+        yield f"{', '.join(estimate.unknown)}: the speed of its link is not published, so its time is unknown"
+    if longest:
+        yield (
+            f"longest: {longest.kind} over {longest.link}; with nothing hidden behind computation at most"
+            f" {estimate.mfu_without_overlap:.0%} MFU"
+        )
+    if estimate.busiest_seconds > estimate.step_seconds:
+        yield (
+            f"communication alone takes {duration(estimate.busiest_seconds)}: {estimate.step.mfu:.0%} MFU is"
+            " out of reach with this layout"
+        )
+
+
+def _gigabytes(number: float) -> str:
+    return f"{number:,.0f} GB" if number >= 10 else f"{number:,.2g} GB"
+
+
 def duration(seconds: float) -> str:
-    """`51 s`, `12 min`, `3.4 h`."""
+    """`0.04 s`, `51 s`, `12 min`, `3.4 h`."""
+    if seconds < 1:
+        return f"{seconds:.1g} s"
     if seconds < 100:
         return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:,.1f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.1f} h"

@@ -16,6 +16,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
 from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans, step_lines
+from ultracluster.plan.communication import Communication, Step, communication
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
 from ultracluster.plan.groups import GroupPlan, bandwidth, group_notes, group_plan
 from ultracluster.plan.network import (
@@ -147,6 +148,8 @@ class Plan:
     """Other zones in which groups are."""
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
+    communication: Communication | None
+    """What a step of training sends; None without a parallel layout."""
     resilience: ResiliencePlan | None
     """What becomes of jobs when processes or nodes fail; None where HyperPod runs nothing for it."""
     observability: ObservabilityPlan | None
@@ -183,6 +186,7 @@ def plan(
     *,
     warnings: Sequence[Finding] = (),
     prices: PriceFile | None = None,
+    step: Step | None = None,
 ) -> Plan:
     """The plan of an environment that passed its rules.
 
@@ -191,6 +195,10 @@ def plan(
         today: which prices hold; the current day by default.
         warnings: what `ultracluster.rules.enforce` returned.
         prices: those that a team keeps next to the file; they win over the shipped ones.
+        step: a step of training whose communication is to be estimated.
+
+    Raises:
+        ValueError: the layout does not fit the group with the most accelerators.
     """
     environment, groups = cluster.environment, tuple(map(group_plan, cluster.groups.values()))
     network = environment.network
@@ -230,6 +238,9 @@ def plan(
             for need in needs(cluster)
         ),
         model=None if model is None else model_plan(cluster, model, groups),
+        communication=(
+            None if step is None else communication(max(groups, key=lambda group: group.accelerators), step)
+        ),
         resilience=resilience_plan(cluster),
         observability=observability_plan(cluster),
         cost=cost_plan(cluster, today, prices),

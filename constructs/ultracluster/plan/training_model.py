@@ -50,18 +50,18 @@ class ModelPlan:
         return self.state_gib <= self.memory_gib
 
 
-def parameters(text: str) -> float:
-    """The number of parameters that `70B` means.
+def parameters(text: str, what: str = "a model size") -> float:
+    """The number of parameters, or of `what` else, that `70B` means.
 
     Raises:
         ValueError: it is no size, or one that cannot be meant.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MBT])", text.strip().upper())
     if not found:
-        raise ValueError(f"{text!r} is not a model size: write it with M, B or T, as in 8B, 70B or 1.8T")
+        raise ValueError(f"{text!r} is not {what}: write it with M, B or T, as in 8B, 70B or 1.8T")
     number = float(found[1]) * {"M": 1e6, "B": 1e9, "T": 1e12}[found[2]]
     if not SMALLEST_MODEL <= number <= LARGEST_MODEL:
-        raise ValueError(f"{text!r} is not a model size between 1M and 1000T: check the unit")
+        raise ValueError(f"{text!r} is not {what} between 1M and 1000T: check the unit")
     return number
 
 
