@@ -3,7 +3,7 @@
 prolog   before a job: status 75 where the node is drained, with its reason, and the job has to go elsewhere
 epilog   after a job that failed: the same look
 program  Slurm's HealthCheckProgram: the look of every few minutes
-watch    the service: the kernel's log, the look after a boot, what follows a drain
+watch    the service: the kernel's log, the look after a boot, what follows a drain, notices of EC2
 boot     the look of the step that provisions a node: prints what it finds, changes nothing
 status   what is known of this node
 """
@@ -14,16 +14,18 @@ import os
 import selectors
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import checks
+import interruption
 import place
 from loop import Loop
 from place import say
-from slurm import SlurmError
+from slurm import Slurm, SlurmError
 
 SEND_AWAY = 75
 """A status that Python has for nothing else: a mistake in here ends with 1, and must drain no node."""
@@ -85,6 +87,12 @@ def status():
 def watch():
     """For ever. What goes wrong in one round is said, and the next one goes on."""
     watcher = Watcher()
+    told = Loop().settings.policy.orchestrator
+    slurm = Slurm(root=os.environ.get("ULTRACLUSTER_ROOT"))
+    # also in a dry run: it is EC2 that has decided
+    threading.Thread(
+        target=interruption.follow, args=(slurm, place.node_name, told), name="interruption", daemon=True
+    ).start()
     gate, until = Loop().settings.boot_gate, time.monotonic() + 900
     while True:
         found = watcher.lines(_TICK_SECONDS)

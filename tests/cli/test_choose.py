@@ -47,7 +47,7 @@ DECISIONS: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     "a Capacity Block": ([], {"capacity": "capacity-block"}, ["parallelcluster", "pcs", "eks"]),
     "a training plan": ([], {"capacity": "training-plan"}, ["hyperpod-slurm", "hyperpod-eks"]),
     "a reservation and pods": (["kubernetes"], {"capacity": "reservation"}, ["eks"]),
-    "Spot": (["slurm"], {"capacity": "spot"}, ["hyperpod-slurm", "parallelcluster", "pcs"]),
+    "Spot": (["slurm"], {"capacity": "spot"}, ["parallelcluster", "pcs", "hyperpod-slurm"]),
     "GB200 on demand": ([], {"capacity": "on-demand", "kind": "p6e-gb200.36xlarge"}, []),
     # a warning costs places and rules nobody out; HyperPod has a price of its own
     "Trn2 on demand": (

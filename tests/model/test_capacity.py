@@ -79,13 +79,18 @@ def type_for(fabric: str, *, sold: bool) -> InstanceType:
 EXPECTED = {
     ("hyperpod", "sold"): """
         on-demand                   oo? xxx xxx
-        spot                        ooo xxx xxx
         reservation-open            xxx xxx xxx
         reservation-id              xxx xxx xxx
         reservation-resource-group  xxx xxx xxx
         reservation-interruptible   xxx xxx xxx
         capacity-block              xxx xxx xxx
         training-plan               ooo xxx xxx
+    """,
+    ("hyperpod-slurm", "sold"): """
+        spot                        ??? xxx xxx
+    """,
+    ("hyperpod-eks", "sold"): """
+        spot                        ooo xxx xxx
     """,
     ("hyperpod", "unsold"): """
         on-demand                   ??? xxx xxx
@@ -121,6 +126,8 @@ EXPECTED = {
 VERDICTS = {"o": None, "x": "error", "?": "warning"}
 LAUNCHERS: Mapping[str, list[Launcher]] = {
     "hyperpod": HYPERPOD,
+    "hyperpod-slurm": ["hyperpod-slurm"],
+    "hyperpod-eks": ["hyperpod-eks"],
     "others": OTHERS,
     "pcs and ec2": ["pcs", "ec2"],
     "parallelcluster": ["parallelcluster"],
