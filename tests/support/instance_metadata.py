@@ -17,7 +17,7 @@ def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     """On loopback; a category is the file of its path, with `/` written as `.`."""
 
     class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""
 
         def answer(self, status: int, text: str = "") -> None:
@@ -27,7 +27,7 @@ def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
 
         def do_PUT(self) -> None:
             asked = self.path == "/latest/api/token" and self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
-            self.answer(*((200, TOKEN) if asked else (400,)))
+            self.answer(200 if asked else 400, TOKEN if asked else "")
 
         def do_GET(self) -> None:
             if self.headers["X-aws-ec2-metadata-token"] != TOKEN:
