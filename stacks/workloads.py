@@ -19,6 +19,7 @@ from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.kubernetes.task_governance import governance_resources
 from ultracluster.model import Cluster
 from ultracluster.stacks.control_plane import imported_control_plane
 from ultracluster.stacks.part import PartStack, stack_name
@@ -81,6 +82,7 @@ class WorkloadStack(PartStack):
                     issuer_url=issuer_url_of(plane),
                     vpc=network.vpc(self) if settings.inference else None,
                     workspace_arn=metrics.workspace_arn if metrics else None,
+                    governance=governance_resources(cluster),
                 )
                 give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
                 if settings.checkpoint_tier:

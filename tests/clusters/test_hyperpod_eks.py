@@ -34,6 +34,7 @@ ROLE = "arn:aws:iam::111122223333:role/"
 OPTIONS: dict[str, Any] = {
     "orchestrator.scheduler": "none",
     "orchestrator.task_governance": True,
+    "teams": {"research": {"quota": 16}},
     "orchestrator.autoscaling": {"max_nodes": 8},
     "orchestrator.observability": {"workspace_arn": WORKSPACE},
     "orchestrator.inference": {
@@ -263,6 +264,9 @@ def test_addons_are_pinned_and_come_after_the_nodes(with_options: Synthesised) -
     assert all(
         "AddonVersion" in template["Resources"][one]["Properties"] for one in addons(template).values()
     )
+    quota = the(template, "AWS::SageMaker::ComputeQuota")
+    assert addons(template)["amazon-sagemaker-hyperpod-taskgovernance"] in needs(template, quota)
+    assert template["Resources"][quota]["Properties"]["ComputeQuotaTarget"]["TeamName"] == "research"
     after = manifest[f"{NAME}-workloads"]["dependencies"]
     assert {f"{NAME}-cluster", f"{NAME}-system"} <= set(after)
     operator = addons(template)["amazon-sagemaker-hyperpod-training-operator"]

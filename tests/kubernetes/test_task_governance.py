@@ -10,9 +10,21 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 from botocore.validate import validate_parameters
+from cfnlint.helpers import REGIONS as REGIONS_OF_CFN_LINT
+from cfnlint.schema import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundError
+from jsonschema import Draft7Validator
 from kubernetes_support import environment
 
-from ultracluster.kubernetes.task_governance import compute_quotas, governance_script, scheduler_config
+from ultracluster.catalog import hyperpod_eks as catalog
+from ultracluster.kubernetes import task_governance
+from ultracluster.kubernetes.task_governance import (
+    POLICY,
+    QUOTA,
+    compute_quotas,
+    governance_resources,
+    governance_script,
+    scheduler_config,
+)
 from ultracluster.model import resolve
 
 # --- HyperPod's task governance ---------------------------------------------------------------------------
@@ -70,7 +82,64 @@ def test_mig_instances_are_counted_as_the_service_names_them() -> None:
     assert resources["AcceleratorPartition"]["Type"] in known
 
 
+REGIONS: dict[str, tuple[bool, bool]] = {
+    # quotas, policy: what CloudFormation has a type for
+    "both": (True, True),
+    "quotas": (True, False),
+    "policy": (False, True),
+    "none": (False, False),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_the_script_makes_what_the_template_does_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    quota, policy = REGIONS[name]
+    monkeypatch.setattr(
+        task_governance, "has_governance_type", lambda kind, _: {QUOTA: quota, POLICY: policy}[kind]
+    )
+    cluster = resolve(environment(GOVERNED, base="hyperpod-eks-p5"))
+    made = {kind for kind, _ in governance_resources(cluster).values()}
+    script = governance_script(cluster)
+
+    assert made == {kind for kind, there in ((QUOTA, quota), (POLICY, policy)) if there}
+    assert bool(script) != (quota and policy)
+    assert ("\nquota research " in script) != quota
+    assert ("\npolicy hyperpod-eks-p5 " in script) != policy
+
+
+@pytest.mark.parametrize("kind", [QUOTA, POLICY])
+def test_regions_are_those_of_the_published_schemas(kind: str) -> None:
+    def has(region: str) -> bool:
+        try:
+            return bool(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, kind))
+        except ResourceNotFoundError:
+            return False
+
+    for region in REGIONS_OF_CFN_LINT:
+        if region.count("-") == 2 and "iso" not in region:
+            assert catalog.has_governance_type(kind, region) == has(region), region
+
+
+def test_the_published_schemas_take_what_the_template_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_governance, "has_governance_type", lambda *_: True)
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
+    for kind, properties in governance_resources(
+        resolve(environment(GOVERNED, base="hyperpod-eks-p5"))
+    ).values():
+        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
+        validator = Draft7Validator(schema)
+        assert [one.message for one in validator.iter_errors({"ClusterArn": arn, **properties})] == []
+        assert list(validator.iter_errors({"ClusterArn": arn, **properties, "Foo": 1}))
+
+
+@pytest.fixture
+def by_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Region without the types."""
+    monkeypatch.setattr(task_governance, "has_governance_type", lambda *_: False)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("by_script")
 def test_the_script_asks_for_what_the_commands_have(tmp_path: Path) -> None:
     file = tmp_path / "quotas.sh"
     file.write_text(governance_script(resolve(environment(GOVERNED, base="hyperpod-eks-p5"))))
@@ -101,6 +170,7 @@ def test_the_script_asks_for_what_the_commands_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("by_script")
 @pytest.mark.parametrize("known", [False, True])
 def test_the_script_makes_what_is_missing_and_updates_what_is_there(known: bool, tmp_path: Path) -> None:
     """With a stand-in for the AWS CLI that writes down what it is asked, and knows everything or nothing."""

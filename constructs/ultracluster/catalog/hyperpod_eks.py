@@ -125,6 +125,11 @@ def governance_floor() -> str:
     return _document()["training"]["task_governance_floor"]
 
 
+def has_governance_type(resource_type: str, region: str) -> bool:
+    """Whether CloudFormation is known to have a type of task governance in a Region."""
+    return region in _document()["task_governance"]["types"][resource_type]
+
+
 def training_job() -> Mapping[str, Any]:
     """The training operator's own kind of job: `api_version`, `kind`, and `agent_port` of its pods."""
     return MappingProxyType(_document()["training"]["job"])

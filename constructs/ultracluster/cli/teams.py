@@ -147,9 +147,9 @@ def slurm_accounts(environment: EnvironmentArgument) -> None:
 
 
 def task_governance(environment: EnvironmentArgument) -> None:
-    """Print a script that makes the policy and quotas of HyperPod's task governance with the AWS CLI.
+    """Print a script that makes what no deploy can of HyperPod's task governance, with the AWS CLI.
 
-    CloudFormation cannot. Exit code 2 if there can be none.
+    A deploy makes policy and quotas where CloudFormation has their types. Exit code 2 if nothing is left.
     """
     from ultracluster.kubernetes.task_governance import governance_script
     from ultracluster.model import resolve
@@ -164,6 +164,8 @@ def task_governance(environment: EnvironmentArgument) -> None:
         text = governance_script(resolve(config))
     except ValueError as error:
         refuse(f"{environment}: {error}")
+    if not text:
+        refuse(f"{environment}: a deploy makes policy and quotas in {config.region}: no script is needed")
     typer.echo(text, nl=False)
 
 

@@ -1,8 +1,8 @@
 """HyperPod's task governance: teams as compute quotas, priorities as the cluster's one scheduler policy.
 
-Requests as the API writes them (SageMaker API reference, CreateComputeQuota, CreateClusterSchedulerConfig).
-They are made by the AWS CLI: CloudFormation has no type for quotas, and its type for the policy,
-`AWS::SageMaker::ClusterSchedulerConfig`, is in few Regions (resource schemas of October 2026).
+Requests as the API writes them (SageMaker API reference, CreateComputeQuota, CreateClusterSchedulerConfig),
+which are the properties of CloudFormation's types, too. A deploy makes what has a type in the Region, and a
+script for the AWS CLI the rest.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from string import Template
 from typing import Any
 
+from ultracluster.catalog.hyperpod_eks import has_governance_type
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import PRIORITIES, Pool, limits, pools, quotas, total_amount
 
 Properties = dict[str, Any]
+QUOTA, POLICY = "AWS::SageMaker::ComputeQuota", "AWS::SageMaker::ClusterSchedulerConfig"
 
 _SCRIPT = Template("""\
 #!/usr/bin/env bash
@@ -102,19 +104,45 @@ def compute_quotas(cluster: Cluster) -> dict[str, Properties]:
     return requests
 
 
-def governance_script(cluster: Cluster) -> str:
-    """A shell script that makes or updates the policy and every team's quota with the AWS CLI.
+def governance_resources(cluster: Cluster) -> dict[str, tuple[str, Properties]]:
+    """What the template has of task governance: type and properties, without `ClusterArn`, by construct id.
+
+    Empty without teams, and where CloudFormation is not known to have the types.
 
     Raises:
         ValueError: as `compute_quotas`.
     """
+    if not cluster.environment.teams:
+        return {}
+    found: dict[str, tuple[str, Properties]] = {}
+    if has_governance_type(POLICY, cluster.region):
+        policy = {"Name": cluster.environment.name, "SchedulerConfig": scheduler_config()}
+        found["Policy"] = (POLICY, policy)
+    if has_governance_type(QUOTA, cluster.region):
+        for name, request in compute_quotas(cluster).items():
+            found[f"Quota-{name}"] = (QUOTA, request)
+    return found
+
+
+def governance_script(cluster: Cluster) -> str:
+    """A shell script that makes or updates with the AWS CLI what the template does not have; empty where it
+    has all.
+
+    Raises:
+        ValueError: as `compute_quotas`.
+    """
+    in_template = {kind for kind, _ in governance_resources(cluster).values()}
+    if in_template == {QUOTA, POLICY}:
+        return ""
     head = _SCRIPT.substitute(
         name=cluster.environment.name,
         region=shlex.quote(cluster.region),
         cluster=shlex.quote(cluster.environment.cluster_name),
     )
-    lines = [shlex.join(["policy", cluster.environment.name, json.dumps(scheduler_config())])]
-    for name, request in compute_quotas(cluster).items():
+    lines: list[str] = []
+    if POLICY not in in_template:
+        lines.append(shlex.join(["policy", cluster.environment.name, json.dumps(scheduler_config())]))
+    for name, request in compute_quotas(cluster).items() if QUOTA not in in_template else ():
         lines.append(
             shlex.join(
                 [
@@ -149,4 +177,4 @@ def _resources(there: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[Pr
     ]
 
 
-__all__ = ["compute_quotas", "governance_script", "scheduler_config"]
+__all__ = ["compute_quotas", "governance_resources", "governance_script", "scheduler_config"]

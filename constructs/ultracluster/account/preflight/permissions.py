@@ -19,6 +19,7 @@ from ultracluster.config.storage import RdsMySql
 from ultracluster.model import TRAITS, Cluster
 from ultracluster.model.inference import inference_of
 from ultracluster.model.observability import collects
+from ultracluster.model.team_shares import scheduler_of
 
 _ROLES = ("deploy-role", "file-publishing-role", "cfn-exec-role")
 _ASSUMED = _ROLES[:2]
@@ -73,6 +74,7 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "database": isinstance(storage.accounting_database, RdsMySql),
         "hyperpod": traits.hyperpod,
         "kubernetes": traits.kubernetes,
+        "task-governance": bool(environment.teams) and scheduler_of(cluster) == "task-governance",
         "instances": traits.has_instances,
         "observability": watching is not None,
         "budget": watching is not None and watching.monthly_budget_usd is not None,

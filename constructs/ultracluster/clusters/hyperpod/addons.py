@@ -6,10 +6,10 @@ Their pods get roles through EKS Pod Identity, written out instead of AWS's mana
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aws_cdk import Stack
+from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
@@ -27,6 +27,7 @@ from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.model.inference import addon_version
 from ultracluster.observability.hyperpod import COLLECTOR, addon_values, allow_collecting
 from ultracluster.observability.workspace import MetricsDestination
+from ultracluster.security.acknowledgements import acknowledge
 
 SPACES: HyperPodAddon = "amazon-sagemaker-spaces"
 
@@ -52,6 +53,7 @@ class HyperPodAddons(Construct):
         issuer_url: str | None = None,
         vpc: ec2.IVpc | None = None,
         workspace_arn: str | None = None,
+        governance: Mapping[str, tuple[str, Mapping[str, Any]]] | None = None,
         after: Sequence[IConstruct] = (),
     ) -> None:
         """Add them.
@@ -67,6 +69,7 @@ class HyperPodAddons(Construct):
                 default any.
             workspace_arn: Prometheus workspace that inference's autoscaler may ask, besides that of the
                 observability add-on; by default none.
+            governance: policy and quotas of task governance, of `governance_resources`; by default none.
             after: what must be there first, in the same stack: the HyperPod cluster, cert-manager.
         """
         super().__init__(scope, construct_id)
@@ -76,7 +79,8 @@ class HyperPodAddons(Construct):
         self._after = after
         self.addons: dict[str, eks.CfnAddon] = {}
         if config.task_governance:
-            self._add("amazon-sagemaker-hyperpod-taskgovernance")
+            addon = self._add("amazon-sagemaker-hyperpod-taskgovernance")
+            self._governance(governance or {}, hyperpod_cluster_arn, addon)
         if config.training_operator:
             self._training_operator(hyperpod_cluster_arn)
         if config.observability:
@@ -89,6 +93,27 @@ class HyperPodAddons(Construct):
             self._inference(hyperpod_cluster_arn, issuer_url, vpc, workspaces)
         if config.spaces:
             self._spaces(config.spaces)
+
+    def _governance(
+        self,
+        resources: Mapping[str, tuple[str, Mapping[str, Any]]],
+        hyperpod_cluster_arn: str,
+        addon: eks.CfnAddon,
+    ) -> None:
+        """Policy and quotas, which HyperPod writes for the add-on's Kueue."""
+        for name, (kind, properties) in resources.items():
+            resource = CfnResource(
+                self, name, type=kind, properties={"ClusterArn": hyperpod_cluster_arn, **properties}
+            )
+            resource.node.add_dependency(addon)
+            # cfn-lint's schema judges the properties
+            acknowledge(
+                resource,
+                {
+                    "CloudFormation-Validate::F3006": f"CloudFormation and cfn-lint 1.58.0 have {kind}; the "
+                    "schemas inside the CDK (2.275.0) do not yet."
+                },
+            )
 
     def _training_operator(self, hyperpod_cluster_arn: str) -> None:
         name = "amazon-sagemaker-hyperpod-training-operator"

@@ -50,6 +50,7 @@ from ultracluster.config.hyperpod_eks import KarpenterAutoscaling
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
+from ultracluster.kubernetes.task_governance import governance_resources
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster, Group
@@ -403,6 +404,7 @@ class HyperPodEksCluster(ClusterConstruct):
             issuer_url=issuer_url_of(self.control_plane),
             vpc=self._vpc,
             workspace_arn=self._metrics.workspace_arn if self._metrics else None,
+            governance=governance_resources(self.cluster),
             after=[self.resource],
         )
         give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))
