@@ -29,8 +29,9 @@ parameters() {
 others() {
   local name value found
   while read -r name value; do
-    found=$({ timeout 30 lctl get_param -n "$name" 2>/dev/null || true; } | sort -u)
-    [[ -z $found || $found == "$value" ]] || echo "$name $value"
+    found=$(timeout 30 lctl get_param -n "$name" 2>/dev/null || true)
+    found=${found:+$'\n'}$found
+    [[ -z ${found//$'\n'"$value"/} ]] || echo "$name $value"
   done < <(parameters)
 }
 

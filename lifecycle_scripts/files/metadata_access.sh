@@ -19,14 +19,12 @@ readonly TABLE=ultracluster_metadata NOBODY=65534
 
 # Numbers of the users who pass, sorted: two runs write the same rules.
 passing() {
-  local name line more=''
+  local more='' uid
   [[ ! -r $ROOT/etc/ultracluster/metadata ]] || more=$(sed -n 's/^USERS=//p' "$ROOT/etc/ultracluster/metadata")
   {
     echo 0
-    for name in $SERVICES $more; do
-      line=$(getent passwd "$name") || continue
-      cut -d: -f3 <<<"$line"
-    done
+    # shellcheck disable=SC2086 # names; a status of 2 says that some are not there
+    { getent passwd $SERVICES $more || true; } | while IFS=: read -r _ _ uid _; do echo "$uid"; done
   } | sort -nu
 }
 

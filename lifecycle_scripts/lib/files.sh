@@ -28,19 +28,23 @@ files::install() {
   # It ends in none of the suffixes (.conf, .service) that configuration folders are read for.
   local -r new=${target%/*}/.${target##*/}.ultracluster-new
   # Where a caller looks at the status, bash goes on after an error: half of a file (the disk is full) must not get the name.
-  if { [[ -d ${target%/*} ]] || mkdir -p "${target%/*}"; } && cp -- "$source" "$new" && chmod "$mode" "$new" && mv -f -- "$new" "$target"; then
+  if { [[ -d ${target%/*} ]] || mkdir -p "${target%/*}"; } && install -m "$mode" -- "$source" "$new" && mv -f -- "$new" "$target"; then
     log::info "wrote $2"
   else
-    rm -f -- "$new"
-    # shellcheck disable=SC2034 # run_verb.sh tells it
-    FILES_ERROR="cannot write $2"
-    return 1
+    files::failed "$new" "$2"
   fi
 }
 
+# files::failed NEW PATH
+files::failed() {
+  rm -rf -- "$1"
+  # shellcheck disable=SC2034 # run_verb.sh reports it
+  FILES_ERROR="cannot write $2"
+  return 1
+}
+
 # files::install_missing: lines SOURCE PATH [MODE] on stdin, with a SOURCE below these scripts. Those that are not as they should be
-# are installed in this order. Neighbours of one folder and mode that keep their names go together: half a dozen processes for
-# dozens of files.
+# are installed in this order. Neighbours of one folder and mode that keep their names go together: four processes for dozens of files.
 files::install_missing() {
   local source target mode folder='' together=()
   while read -r source target mode; do
@@ -65,21 +69,35 @@ files::install_together() {
   local -r new=$ULTRACLUSTER_ROOT$folder/.ultracluster-new
   local source
   (($# > 1)) || return 0
+  (($# > 2)) || { files::install "$2" "$folder/${2##*/}" "$mode" && return; }
   [[ ! -e $new ]] || rm -rf -- "$new" # of a run that was killed
-  if mkdir -p -- "$new" && cp -- "${@:2}" "$new" && chmod "$mode" "$new"/* && mv -f -- "$new"/* "${new%/*}"; then
+  if mkdir -p -- "$new" && install -m "$mode" -- "${@:2}" "$new" && mv -f -- "$new"/* "${new%/*}"; then
     rmdir -- "$new"
     for source in "${@:2}"; do log::info "wrote $folder/${source##*/}"; done
   else
-    rm -rf -- "$new"
-    # shellcheck disable=SC2034 # run_verb.sh reports it
-    FILES_ERROR="cannot write to $folder"
-    return 1
+    files::failed "$new" "to $folder"
   fi
 }
 
 # files::write PATH [MODE]: as `files::install` does it, from stdin
 files::write() {
-  local -r text=$ULTRACLUSTER_ROOT/run/ultracluster/text
-  { [[ -d ${text%/*} ]] || mkdir -p "${text%/*}"; } && cat >"$text" || return
-  files::install "$text" "$@"
+  local -r target=$ULTRACLUSTER_ROOT$1 mode=${2:-0644}
+  local -r new=${target%/*}/.${target##*/}.ultracluster-new
+  local text=''
+  IFS= read -r -d '' text || true
+  [[ ! -e $new ]] || rm -rf -- "$new" # of a run that was killed
+  if { [[ -d ${target%/*} ]] || mkdir -p "${target%/*}"; } && printf '%s' "$text" >"$new" &&
+    { [[ $mode == 0644 ]] || chmod "$mode" "$new"; } && mv -f -- "$new" "$target"; then
+    log::info "wrote $1"
+  else
+    files::failed "$new" "$1"
+  fi
+}
+
+# files::has PATH TEXT: is this all of the file's text, with the end of its last line?
+files::has() {
+  local here=''
+  [[ -f $ULTRACLUSTER_ROOT$1 && -r $ULTRACLUSTER_ROOT$1 ]] || return 1
+  ! IFS= read -r -d '' here <"$ULTRACLUSTER_ROOT$1" || return 1
+  [[ $here == "$2"$'\n' ]]
 }

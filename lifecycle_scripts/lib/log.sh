@@ -85,7 +85,7 @@ log::sort() {
 log::drain() {
   local line status=0
   IFS= read -r -t 0.01 line || status=$?
-  ((status == 1)) || cat <&0 >/dev/null 2>&1 &
+  ((status == 1)) || { cat <&0 >/dev/null 2>&1 & }
 }
 
 # log::raw LINE: to everybody

@@ -202,7 +202,7 @@ packages::not_held() {
     held=$(sed -n 's/^\([^#].*\)-[0-9]*:.*/\1/p' "$ULTRACLUSTER_ROOT$PACKAGES_VERSIONLOCK" 2>/dev/null || true)
   fi
   for name in "$@"; do
-    grep -qxF -- "$name" <<<"$held" || echo "$name"
+    [[ $'\n'$held$'\n' == *$'\n'"$name"$'\n'* ]] || echo "$name"
   done
 }
 

@@ -196,13 +196,12 @@ software::publish() {
 
 # software::readable PATH: can users read this file, who are not root? By the modes of it and of the folders above.
 software::readable() {
-  local path=$1 mode
-  mode=$(stat --dereference --format=%a "$ULTRACLUSTER_ROOT$path") || return 1
-  ((0$mode & 4)) || return 1
-  while path=${path%/*} && [[ -n $path ]]; do
-    mode=$(stat --dereference --format=%a "$ULTRACLUSTER_ROOT$path") || return 1
-    ((0$mode & 1)) || return 1
-  done
+  local path=$1 mode modes paths=()
+  while [[ -n $path ]]; do paths+=("$ULTRACLUSTER_ROOT$path") path=${path%/*}; done
+  modes=$(stat --dereference --format=%a "${paths[@]}") || return 1
+  mapfile -t modes <<<"$modes"
+  ((0${modes[0]} & 4)) || return 1
+  for mode in "${modes[@]:1}"; do ((0$mode & 1)) || return 1; done
 }
 
 # software::clean COMPONENT...: what was only needed to install them

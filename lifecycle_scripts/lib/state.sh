@@ -24,7 +24,7 @@ state::tell() {
 # Slurm may know the node only later: a unit tells it, now and after every boot.
 state::slurm() {
   local changed=''
-  cmp --silent "$ULTRACLUSTER_ROOT$STATE_FILE" <(echo "$1") || { files::write "$STATE_FILE" <<<"$1" && changed=yes; } || return 1
+  files::has "$STATE_FILE" "$1" || { files::write "$STATE_FILE" <<<"$1" && changed=yes; } || return 1
   files::same "$ULTRACLUSTER_HOME/files/slurm_feature.sh" "$STATE_TOOL" ||
     { files::install "$ULTRACLUSTER_HOME/files/slurm_feature.sh" "$STATE_TOOL" 0755 && changed=yes; } || return 1
   files::same "$ULTRACLUSTER_HOME/files/slurm_feature.service" "$STATE_UNIT" ||
@@ -37,5 +37,5 @@ state::slurm() {
 # (awslabs/amazon-eks-ami#2427, in its images since October 2025; older ones do not look there).
 state::label() {
   local -r text='{"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": {"kubelet": {"flags": ["--node-labels=ultracluster/state='$1'"]}}}'
-  cmp --silent "$ULTRACLUSTER_ROOT$STATE_LABEL" <(echo "$text") || files::write "$STATE_LABEL" <<<"$text"
+  files::has "$STATE_LABEL" "$text" || files::write "$STATE_LABEL" <<<"$text"
 }

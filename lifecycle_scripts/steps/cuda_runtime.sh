@@ -11,14 +11,17 @@ cuda_runtime::detect() {
 cuda_runtime::version() {
   local -r wanted=${RELEASE['cuda-runtime.version']}
   local -r dots=${wanted//[^.]/}
-  local folder version
+  local folder text version number newest=''
   for folder in "$ULTRACLUSTER_ROOT"/usr/local/cuda-[0-9]*; do
     [[ -e $folder/version.json || -e $folder/bin/nvcc || -n $(compgen -G "$folder/targets/*/lib/libcudart.so.*") ]] || continue
-    version=
-    [[ ! -e $folder/version.json ]] ||
-      version=$(tr -d ' \n' <"$folder/version.json" | sed -n 's/.*"cuda":{[^}]*"version":"\([0-9.]*\)".*/\1/p')
-    cut -d . -f "1-$((${#dots} + 1))" <<<"${version:-${folder##*/cuda-}}"
-  done | software::newest
+    text='' version=${folder##*/cuda-}
+    [[ ! -e $folder/version.json ]] || IFS= read -r -d '' text <"$folder/version.json" || true
+    [[ ! ${text//[ $'\n']/} =~ \"cuda\":\{[^\}]*\"version\":\"([0-9.]+)\" ]] || version=${BASH_REMATCH[1]}
+    IFS=. read -ra number <<<"$version"
+    printf -v version '.%s' "${number[@]:0:${#dots}+1}"
+    newest+=${version#.}$'\n'
+  done
+  [[ -z $newest ]] || software::newest <<<"${newest%$'\n'}"
 }
 
 cuda_runtime::needs() { software::lacking cuda-runtime "$(cuda_runtime::version)"; }

@@ -36,47 +36,34 @@ holds::wants_pins() {
 }
 
 holds::is_pinned() {
-  ! holds::wants_pins || cmp --silent <(holds::pins) "$ULTRACLUSTER_ROOT$HOLDS_PINS"
+  ! holds::wants_pins || files::has "$HOLDS_PINS" "$HOLDS_PINS_TEXT"
 }
 
-holds::pins() {
-  cat <<'EOT'
-Explanation: Ultracluster. The image has its own driver (aws-samples/sample-physical-ai-scaffolding-kit#27).
+readonly HOLDS_PINS_TEXT='Explanation: Ultracluster. The image has its own driver (aws-samples/sample-physical-ai-scaffolding-kit#27).
 Package: nvidia-driver-* nvidia-dkms-* nvidia-kernel-* nvidia-utils-* nvidia-headless-* libnvidia-compute-* libnvidia-gl-*
 Pin: release o=Ubuntu
-Pin-Priority: -1
-EOT
-}
+Pin-Priority: -1'
 
 # needrestart and unattended-upgrades are Ubuntu's; Amazon Linux upgrades nothing by itself.
 holds::restarts_nothing() {
   [[ $NODE_OS == ubuntu* ]] || return 0
-  cmp --silent <(holds::needrestart) "$ULTRACLUSTER_ROOT$HOLDS_NEEDRESTART" &&
-    cmp --silent <(holds::unattended) "$ULTRACLUSTER_ROOT$HOLDS_UNATTENDED"
+  files::has "$HOLDS_NEEDRESTART" "$HOLDS_NEEDRESTART_TEXT" && files::has "$HOLDS_UNATTENDED" "$HOLDS_UNATTENDED_TEXT"
 }
 
 # Perl, read by needrestart at its end (needrestart.conf): 0 leaves a service alone, whatever else is restarted.
-holds::needrestart() {
-  cat <<'EOT'
-# Ultracluster: jobs and pods run in these.
-$nrconf{override_rc}{qr(^(slurmd|slurmctld|slurmdbd|slurmstepd|munge|containerd|docker|kubelet|nvidia-.*|enroot.*|amazon-ssm-agent)\b)} = 0;
-EOT
-}
-
-holds::unattended() {
-  cat <<'EOT'
-// Ultracluster: no reboot below running jobs.
+# shellcheck disable=SC2016 # nothing is to be expanded
+readonly HOLDS_NEEDRESTART_TEXT='# Ultracluster: jobs and pods run in these.
+$nrconf{override_rc}{qr(^(slurmd|slurmctld|slurmdbd|slurmstepd|munge|containerd|docker|kubelet|nvidia-.*|enroot.*|amazon-ssm-agent)\b)} = 0;'
+readonly HOLDS_UNATTENDED_TEXT='// Ultracluster: no reboot below running jobs.
 Unattended-Upgrade::Automatic-Reboot "false";
-Unattended-Upgrade::Automatic-Reboot-WithUsers "false";
-EOT
-}
+Unattended-Upgrade::Automatic-Reboot-WithUsers "false";'
 
 holds::install() {
   local names missing
-  holds::is_pinned || holds::pins | files::write "$HOLDS_PINS"
+  holds::is_pinned || files::write "$HOLDS_PINS" <<<"$HOLDS_PINS_TEXT"
   if ! holds::restarts_nothing; then
-    holds::needrestart | files::write "$HOLDS_NEEDRESTART"
-    holds::unattended | files::write "$HOLDS_UNATTENDED"
+    files::write "$HOLDS_NEEDRESTART" <<<"$HOLDS_NEEDRESTART_TEXT"
+    files::write "$HOLDS_UNATTENDED" <<<"$HOLDS_UNATTENDED_TEXT"
   fi
   mapfile -t names < <(packages::installed "${HOLDS_PATTERNS[@]}")
   if ((${#names[@]} > 0)); then

@@ -85,7 +85,11 @@ limits::kernel_follows() {
 # cookbook, resources/efa/partial/_disable_ptrace_debian.rb). 2 and 3 are somebody's hardening, never a default: they stay.
 limits::needs_ptrace() { [[ $NODE_ROLE == compute ]] && ((NODE_EFA_INTERFACES > 0)); }
 
-limits::ptrace() { cat "$ULTRACLUSTER_ROOT/proc/sys/kernel/yama/ptrace_scope" 2>/dev/null || true; }
+limits::ptrace() {
+  local scope=''
+  { read -r scope <"$ULTRACLUSTER_ROOT/proc/sys/kernel/yama/ptrace_scope"; } 2>/dev/null || true
+  printf '%s' "$scope"
+}
 
 limits::ptrace_follows() { ! limits::needs_ptrace || [[ $(limits::ptrace) != 1 ]]; }
 

@@ -17,13 +17,19 @@ logs::detect() {
 
 logs::missing() {
   files::same "$ULTRACLUSTER_HOME/files/logrotate.conf" "$LOGS_OURS" || echo "$LOGS_OURS"
-  [[ $(logs::slurm) == "$(cat "$ULTRACLUSTER_ROOT$LOGS_SLURM" 2>/dev/null)" ]] || echo "$LOGS_SLURM"
+  local -r slurm=$(logs::slurm)
+  if [[ -n $slurm ]]; then
+    files::has "$LOGS_SLURM" "$slurm"
+  else
+    [[ ! -s $ULTRACLUSTER_ROOT$LOGS_SLURM ]]
+  fi || echo "$LOGS_SLURM"
 }
 
 logs::install() {
   files::same "$ULTRACLUSTER_HOME/files/logrotate.conf" "$LOGS_OURS" || files::install "$ULTRACLUSTER_HOME/files/logrotate.conf" "$LOGS_OURS"
-  if [[ -n $(logs::slurm) ]]; then
-    logs::slurm | files::write "$LOGS_SLURM"
+  local -r slurm=$(logs::slurm)
+  if [[ -n $slurm ]]; then
+    files::write "$LOGS_SLURM" <<<"$slurm"
   else
     rm -f -- "$ULTRACLUSTER_ROOT$LOGS_SLURM"
   fi
@@ -45,14 +51,18 @@ logs::verify() {
 # The rotation of Slurm's logs; empty where somebody else rotates them all, and where there is no Slurm. Slurm's daemons open their logs
 # again at SIGUSR2; to copy and truncate would lose lines (slurm.conf manual, "Log files").
 logs::slurm() {
-  local path paths=()
+  local path paths=() words
   [[ $NODE_FAMILY != *eks* ]] || return 0
+  logs::rotated
   while IFS= read -r path; do
     logs::is_rotated "$path" || paths+=("$path")
   done < <(logs::of_slurm)
   ((${#paths[@]} > 0)) || return 0
-  printf '# Ultracluster, by %s\n%s {\n' "the slurm.conf manual" "${paths[*]}"
-  cat <<'EOT'
+  printf '# Ultracluster, by %s\n%s {%s\n' "the slurm.conf manual" "${paths[*]}" "$LOGS_HOW"
+}
+
+# shellcheck disable=SC2016 # nothing is to be expanded
+readonly LOGS_HOW='
     size 20M
     rotate 5
     compress
@@ -64,9 +74,7 @@ logs::slurm() {
     postrotate
         for daemon in slurmctld slurmd slurmdbd; do pkill -x --signal SIGUSR2 "$daemon" || true; done
     endscript
-}
-EOT
-}
+}'
 
 # One path per line, each once
 logs::of_slurm() {
@@ -83,17 +91,25 @@ logs::of_slurm() {
   printf '%s\n' "${paths[@]}"
 }
 
-# logs::is_rotated PATH: by a file that is not ours? logrotate refuses a log that two files name.
-logs::is_rotated() {
-  local file word words
+# logs::rotated: sets `words` to the paths and patterns in files that are not ours
+logs::rotated() {
+  local file files=()
+  words=()
   for file in "$ULTRACLUSTER_ROOT$LOGS_FOLDER"/*; do
-    [[ -f $file && $file != "$ULTRACLUSTER_ROOT$LOGS_SLURM" ]] || continue
-    mapfile -t words < <(grep -oE '"?/[^[:space:]{"]+' "$file" | tr -d '"')
-    for word in "${words[@]}"; do
-      # A pattern, whose * does not stand for a folder
-      # shellcheck disable=SC2053
-      [[ $1 != $word || ${1//[^\/]/} != "${word//[^\/]/}" ]] || return 0
-    done
+    [[ ! -f $file || $file == "$ULTRACLUSTER_ROOT$LOGS_SLURM" ]] || files+=("$file")
+  done
+  ((${#files[@]} > 0)) || return 0
+  mapfile -t words < <(grep -hoE '"?/[^[:space:]{"]+' "${files[@]}")
+  words=("${words[@]#\"}")
+}
+
+# logs::is_rotated PATH: by one of `words`? logrotate refuses a log that two files name.
+logs::is_rotated() {
+  local word
+  for word in "${words[@]}"; do
+    # A pattern, whose * does not stand for a folder
+    # shellcheck disable=SC2053
+    [[ $1 != $word || ${1//[^\/]/} != "${word//[^\/]/}" ]] || return 0
   done
   return 1
 }

@@ -9,7 +9,7 @@ REPOSITORY=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
 source "$BATS_TEST_DIRNAME/remembered.bash"
 
 # The commands that the scripts may use as they are. What is missing here and in fakes/ does not exist for them.
-REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip head ls ln mkdir mv readlink rm rmdir sed sha256sum
+REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip head install ls ln mkdir mv readlink rm rmdir sed sha256sum
   sha512sum sleep sort stat tail tar tee timeout touch tr wc)
 
 # The interpreter itself and not a launcher of some version manager, which would need a PATH. What all tests of a file begin with is

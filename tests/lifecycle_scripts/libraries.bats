@@ -176,10 +176,14 @@ fetch() {
 @test "files: half of a file never gets its name, wherever the error happens" {
   mkdir -p "$ULTRACLUSTER_ROOT/etc"
   echo old >"$ULTRACLUSTER_ROOT/etc/file"
-  printf '#!/bin/bash\nhead -c 2 "${*: -2:1}" >"${*: -1}"\necho "cp: No space left on device" >&2\nexit 1\n' >"$SANDBOX/bin/cp"
-  chmod +x "$SANDBOX/bin/cp"
   # in a condition bash does not stop at the first error
-  run library files 'files::write /etc/file <<<"a new text" && echo "it went well" || echo "it failed"'
+  run library files 'trap "" XFSZ; ulimit -f 1; printf "%4000s" text | files::write /etc/file && echo "it went well" || echo "it failed"'
+  assert::contains "$output" "it failed"
+  assert::equal old "$(cat "$ULTRACLUSTER_ROOT/etc/file")"
+  [[ ! -e $ULTRACLUSTER_ROOT/etc/.file.ultracluster-new ]]
+  printf '#!/bin/bash\nhead -c 2 "${*: -2:1}" >"${*: -1}"\necho "install: No space left on device" >&2\nexit 1\n' >"$SANDBOX/bin/install"
+  chmod +x "$SANDBOX/bin/install"
+  run library files 'files::install /etc/os-release /etc/file && echo "it went well" || echo "it failed"'
   assert::contains "$output" "it failed"
   assert::equal old "$(cat "$ULTRACLUSTER_ROOT/etc/file")"
   [[ ! -e $ULTRACLUSTER_ROOT/etc/.file.ultracluster-new ]]
@@ -202,13 +206,13 @@ fetch() {
   assert::never_called mv
   echo old >"$opt/a/json.sh"
   chmod -x "$opt/a/log.sh"
-  printf '#!/bin/bash\nhead -c 2 "${*: -2:1}" >"${*: -1}/json.sh"\nexit 1\n' >"$SANDBOX/bin/cp"
-  chmod +x "$SANDBOX/bin/cp"
+  printf '#!/bin/bash\nhead -c 2 "${*: -2:1}" >"${*: -1}/json.sh"\nexit 1\n' >"$SANDBOX/bin/install"
+  chmod +x "$SANDBOX/bin/install"
   install_all
   assert::status 1
   assert::equal old "$(cat "$opt/a/json.sh")"
   [[ ! -e $opt/a/.ultracluster-new ]]
-  rm "$SANDBOX/bin/cp"
+  rm "$SANDBOX/bin/install"
   install_all
   cmp "$SCRIPTS/lib/json.sh" "$opt/a/json.sh"
   [[ -x $opt/a/log.sh ]]
