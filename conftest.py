@@ -25,6 +25,8 @@ from quick import Quick  # noqa: E402 (only once the folder is on the path)
 # Tests run cfn-lint, cdk, shellcheck and our own command by name: this checkout's, whatever the shell has.
 _TOOLS = [str(Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin")]
 os.environ["PATH"] = os.pathsep.join([*_TOOLS, os.environ.get("PATH", os.defpath)])
+# jsonschema compiles grammars of addresses at its import, for 1.3 CPU seconds; no schema here has such a format.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 # A quarter less time for what makes objects by the million, such as cfn-lint; Python's default is 700.
 gc.set_threshold(50_000)
 # Container images often set it. Every worker and every command that a test runs would compile all our code.
@@ -83,6 +85,10 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["DEPTH"] = "deep"  # for support code, which multiplies its random examples
     if target := config.getoption("cpu_times"):
         config.pluginmanager.register(CpuTimes(Path(target), ROOT))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # 26,000 tests and all modules live as long as the run: no collection has to look at them
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
