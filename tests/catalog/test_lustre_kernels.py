@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ultracluster.catalog.lustre_kernels import lustre_kernels
+from ultracluster.catalog.lustre_kernels import lustre_client, lustre_kernels, lustre_servers
 from ultracluster.software.fit import in_matrix
 from ultracluster.software.versions import Version
 
@@ -34,3 +34,24 @@ def test_ranges_of_kernels_rise() -> None:
         assert ranges
         for low, high in ranges:
             assert Version(low) <= Version(high) or low.startswith((high + ".", high + "-")), (os, low, high)
+
+
+@pytest.mark.parametrize(
+    ("os", "client", "servers"),
+    [
+        ("al2023", "2.15.6", ("2.12", "2.15")),
+        ("ubuntu22.04", "2.12.8", ("2.10", "2.12", "2.15")),
+        ("rhel10", "2.15", ("2.15",)),
+        ("ubuntu24.04", "2.16.1", ()),
+    ],
+)
+def test_servers_of_a_client(os: str, client: str, servers: tuple[str, ...]) -> None:
+    assert lustre_servers(os, client) == servers
+
+
+def test_a_client_that_depends_on_the_kernel_is_not_known() -> None:
+    assert (lustre_client("ubuntu22.04"), lustre_client("al2023"), lustre_client("plan9")) == (
+        None,
+        "2.15",
+        None,
+    )

@@ -8,6 +8,7 @@ import pytest
 from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rules_support import findings
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import region as catalogue_region
@@ -195,7 +196,7 @@ FILE_SYSTEM = [
         "FSX005",
         made(P1, version="2.10"),
         f"{L}.version",
-        "client 2.15, and servers of 2.10 were seen to refuse it: the nodes would not mount /fsx",
+        "whose Lustre client is 2.15.6-1fsx35: FSx lists servers of 2.12 or 2.15 for it, not of 2.10",
         '"2.15"',
         made(P1, version="2.12"),
     ),
@@ -947,6 +948,28 @@ def test_an_unknown_tier_is_reported_alone() -> None:
 def test_a_wrong_throughput_says_nothing_of_the_cache() -> None:
     wrong = made(TIERING, throughput_mbps=5000, read_cache={"mode": "sized", "gib": 1})
     assert codes({**wrong, TYPE: "m5.large"}) == ["FSX020"]
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "judged"),
+    [
+        ("dev", {}, True),
+        ("hyperpod-eks-p5", {}, True),
+        ("eks-p5en", {}, True),
+        ("pcs-p6-b200", {}, True),
+        ("dev", {"node_groups.gpu.image": "ami-0123456789abcdef0"}, True),  # its other groups have the image
+        ("parallelcluster-p5", {"orchestrator.os": "ubuntu2404"}, True),
+        ("parallelcluster-p5", {"orchestrator.os": "ubuntu2204"}, False),  # by its kernel, which is not known
+        ("parallelcluster-p5", {"orchestrator.os": "rhel8"}, False),  # not in the catalogue of images
+    ],
+)
+def test_the_client_is_that_of_the_image(base: str, changes: dict[str, Any], judged: bool) -> None:
+    old = made(P1, version="2.10")
+    found_here = [one for one in findings({**old, **changes}, base=base) if one.code == "FSX005"]
+    assert bool(found_here) is judged
+    assert all("HyperPod" not in one.message for one in found_here)
+    after = findings({**made(P1, version="2.12"), **changes}, base=base)
+    assert "FSX005" not in {one.code for one in after}
 
 
 def test_a_version_is_reported_by_one_rule_only() -> None:

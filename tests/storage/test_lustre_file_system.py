@@ -131,12 +131,10 @@ def test_what_fsx_refuses_is_refused_in_the_words_of_a_file(stack: Stack) -> Non
 
 
 def test_a_warning_is_an_annotation(stack: Stack) -> None:
-    lustre(
-        stack, deployment="persistent-1-ssd", capacity_gib=2400, throughput_mbps_per_tib=50, version="2.10"
-    )
+    lustre(stack, deployment="persistent-1-ssd", capacity_gib=103200, throughput_mbps_per_tib=50)
 
     (said,) = warnings(stack)
-    assert "FSX005 version: Lustre 2.10" in said or "FSX005" in said
+    assert "FSX007 capacity_gib: 103200 GiB" in said
     assert refusal(stack) == ""
 
 

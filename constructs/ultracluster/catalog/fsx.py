@@ -128,10 +128,6 @@ class Limits:
     data_repository_versions: tuple[str, ...]
     nid_pattern: str
     """Regular expression of a client that root squash exempts."""
-    client_version: str
-    """Lustre client in HyperPod's image; the row says how sure it is."""
-    client_refused_by: tuple[str, ...]
-    """Server versions that refuse that client; the row says how sure it is."""
     quota_capacity_gib: Mapping[str, int]
     """Default quota by `LustreDeployment.quota`, in GiB."""
     quota_intelligent_tiering_mbps: int
@@ -241,8 +237,6 @@ def limits() -> Limits:
         data_repositories=repositories["maximum"],
         data_repository_versions=tuple(repositories["versions"]),
         nid_pattern=document["root_squash"]["nid_pattern"],
-        client_version=document["client_version"]["hyperpod"],
-        client_refused_by=tuple(document["client_version"]["refused_by"]),
         quota_capacity_gib=MappingProxyType(quotas["capacity_gib"]),
         quota_intelligent_tiering_mbps=quotas["intelligent_tiering_mbps"],
         quota_codes=MappingProxyType(quotas["codes"]),

@@ -24,6 +24,18 @@ def lustre_efa_kernel(os: str) -> str | None:
     return _document()["efa_ubuntu_kernel"] if os.startswith("ubuntu") else None
 
 
+def lustre_client(os: str) -> str | None:
+    """Version of the client for an operating system; None where it depends on the kernel, or is unknown."""
+    return _document()["servers"]["only_client"].get(os)
+
+
+def lustre_servers(os: str, client: str) -> tuple[str, ...]:
+    """Server versions that a client (`2.15.6-1fsx35`) on an operating system reaches; empty where the matrix
+    does not have the client."""
+    servers, minor = _document()["servers"], ".".join(client.split(".")[:2])
+    return tuple(servers["systems"].get(os) or servers["clients"].get(minor, ()))
+
+
 @cache
 def _document() -> Mapping[str, Any]:
     return json.loads(Path(__file__).with_name("lustre_kernels.json").read_text(encoding="utf-8"))

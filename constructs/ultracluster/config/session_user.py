@@ -31,3 +31,14 @@ def image_user(orchestrator: Orchestrator) -> str:
             return "ubuntu" if orchestrator.os.startswith("ubuntu") else "ec2-user"
         case Pcs():  # its root device tells Amazon Linux from Ubuntu
             return "ec2-user" if orchestrator.root_device == "/dev/xvda" else "ubuntu"
+
+
+def images_of(orchestrator: Orchestrator) -> str:
+    """The images whose user that is, in words: by operating system where the orchestrator has several."""
+    match orchestrator:
+        case ParallelCluster():
+            return f"ParallelCluster's images of {orchestrator.os}"
+        case Pcs():
+            return f"images with the root device {orchestrator.root_device}"
+        case HyperPodSlurm() | HyperPodEks() | Eks():
+            return f"the images of {orchestrator.kind}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.config.environment import Access
 from ultracluster.config.remedy import drop
-from ultracluster.config.session_user import IMAGE_USERS, SESSION_USER, image_user
+from ultracluster.config.session_user import IMAGE_USERS, SESSION_USER, image_user, images_of
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
@@ -34,8 +34,8 @@ def user_of_another_image(access: Access, cluster: Cluster) -> Iterator[Breach]:
     elif user in IMAGE_USERS and user != own and not _custom_image(cluster):
         yield Breach(
             ("session_user",),
-            f"`{user}` is not on the images of {cluster.traits.kind}, and Session Manager "
-            "makes no user: every session would end at once.",
+            f"`{user}` is not on {images_of(cluster.settings)}, whose user is {own}, and Session Manager "
+            "creates no user: every session would end at once.",
             drop().noting(f"sessions are then those of {SESSION_USER}, whom nodes make"),
         )
 

@@ -9,7 +9,7 @@ from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import EFA, kinds_with
+from ultracluster.rules.sets import EFA, HYPERPOD, kinds_with
 
 EFA_GUIDE = "EC2 User Guide, Elastic Fabric Adapter for AI/ML and HPC workloads on Amazon EC2"
 CARDS_GUIDE = "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards"
@@ -146,13 +146,14 @@ def declared_interfaces(declared: DeclaredInstanceType) -> Iterator[Breach]:
     "A declared type takes at least one address per network card",
     source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5 takes 32 "
     "addresses with 32 cards; other types are estimated by the same rule",
+    kinds=HYPERPOD,
 )
 def declared_addresses(declared: DeclaredInstanceType) -> Iterator[Breach]:
     if declared.addresses < declared.network_cards:
         yield Breach(
             ("addresses",),
             f"{declared.addresses} addresses for {declared.network_cards} network cards; a P5 node "
-            "takes 32 for its 32 cards on HyperPod with Slurm. A subnet that is too small cannot be "
+            "takes 32 for its 32 cards. A subnet that is too small cannot be "
             "enlarged later.",
             write(declared.network_cards),
         )

@@ -14,7 +14,7 @@ from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, wri
 from ultracluster.model import Group, Traits
 from ultracluster.model.parent_zone import ENTRANCES
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.sets import GRP, kinds_with
 
 
 def _hyperpod(group: Group) -> bool:
@@ -181,12 +181,12 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     "error",
     "Only HyperPod's groups, and head, login and system nodes of a Local Zone, are in further zones",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others "
-    "each "
-    "launches into one subnet here",
+    "each launches into one subnet here",
     date="2026-11-23",
+    kinds=kinds_with(lambda traits: not traits.hyperpod),
 )
 def further_zones_of_others(network: Network, traits: Traits) -> Iterator[Breach]:
-    if network.further_zones and not traits.hyperpod and not is_local_zone(network.zone_id):
+    if network.further_zones and not is_local_zone(network.zone_id):
         yield Breach(
             ("further_zones",),
             "no group needs these zones: only HyperPod puts accelerators into another zone, and "
@@ -217,7 +217,8 @@ def detail_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     3,
     "error",
     "`max_count` is not below `count`",
-    source="EC2 Auto Scaling, AWS PCS and ParallelCluster alike: a maximum is at least the minimum",
+    source="EC2 Auto Scaling API reference, CreateAutoScalingGroup; AWS PCS API reference, "
+    "ScalingConfiguration; aws-parallelcluster 3.16.1 schema: a maximum is at least the minimum",
     date="2026-11-21",
 )
 def max_nodes_below_count(group: Group) -> Iterator[Breach]:

@@ -34,7 +34,7 @@ EVERY = frozenset(TRAITS)
     70,
     "error",
     "A group's zone is one of the network's further zones",
-    source=ZONES,
+    source=f"{ZONES}; EC2 API reference, CreateSubnet: a subnet is in one zone",
     date=DATE,
     kinds=EVERY,
 )
@@ -59,7 +59,14 @@ def zone_has_subnet(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(71, "error", "Further zones are other zones of the Region", source=ZONES, date=DATE, kinds=EVERY)
+@HYP.rule(
+    71,
+    "error",
+    "Further zones are other zones of the Region",
+    source=f"{ZONES}; EC2 User Guide, zone IDs",
+    date=DATE,
+    kinds=EVERY,
+)
 def further_zone_of_region(network: Network, home: Region) -> Iterator[Breach]:
     for zone in network.further_zones:
         path = ("further_zones", zone)
@@ -102,7 +109,8 @@ def further_subnets_fit(cluster: Cluster) -> Iterator[Breach]:
     73,
     "error",
     "The subnets of further zones have every address that AWS is certain to take",
-    source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod",
+    source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod; EC2 API reference, "
+    "CreateSubnet",
     date=DATE,
     kinds=EVERY,
 )

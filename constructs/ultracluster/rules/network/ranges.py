@@ -102,7 +102,7 @@ def small_subnets_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
     5,
     "error",
     "The node subnet has every address that AWS is certain to take",
-    source=PREREQUISITES,
+    source=f"{PREREQUISITES}; {CREATE_SUBNET}",
     by_hand=FREE_ADDRESSES,
 )
 def certain_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
@@ -111,8 +111,7 @@ def certain_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach
         yield Breach(
             _node_path(network),
             f"the cluster takes {budget}; at least {budget.certain} of them are certain. Launches "
-            "fail when the subnet is used up, and its CIDR cannot change later: another subnet "
-            "means another cluster.",
+            f"fail when the subnet is used up, and its CIDR cannot change later: {_another(cluster)}.",
             _roomier(cluster, budget),
         )
 
@@ -140,7 +139,7 @@ def estimated_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Brea
     7,
     "warning",
     "The node subnet is less than 80 % full on the first day",
-    source="SageMaker API reference, UpdateCluster: it takes no VpcConfig",
+    source=f"SageMaker API reference, UpdateCluster: it takes no VpcConfig; {VPC_GUIDE}",
 )
 def room_to_grow(network: Network, cluster: Cluster) -> Iterator[Breach]:
     budget = address_budget(cluster)
@@ -148,7 +147,7 @@ def room_to_grow(network: Network, cluster: Cluster) -> Iterator[Breach]:
         yield Breach(
             _node_path(network),
             f"the cluster takes {budget}: {budget.share:.0%}. The subnet's CIDR cannot change "
-            "later: more nodes than fit would need a new cluster.",
+            f"later: {_another(cluster)}.",
             _roomier(cluster, budget),
         )
 
@@ -185,6 +184,13 @@ def docker_bridge(network: Network) -> Iterator[Breach]:
             if makes_vpc
             else ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image"),
         )
+
+
+def _another(cluster: Cluster) -> str:
+    """What more nodes than fit would take."""
+    if cluster.traits.hyperpod:
+        return "another subnet means another cluster"
+    return "another subnet means that every node is replaced"
 
 
 def _vpc(network: Network) -> IPv4Network:

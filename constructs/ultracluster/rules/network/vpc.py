@@ -54,8 +54,8 @@ def nat_gateway_needed(network: Network) -> Iterator[Breach]:
         yield Breach(
             ("vpc",),
             f"egress is `nat` and the node subnet is made in {network.vpc.id}, where no NAT "
-            "gateway is made: nodes would reach neither AWS nor the internet, and HyperPod's "
-            "creation would fail.",
+            "gateway is made: nodes would reach neither AWS nor the internet, and "
+            "none would join the cluster.",
             ask("fact", "nat_gateway_id: nat-... of a NAT gateway in that VPC, or egress: closed"),
         )
 

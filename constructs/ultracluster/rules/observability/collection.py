@@ -13,7 +13,7 @@ from ultracluster.model.metric_series import series_of_node
 from ultracluster.model.observability import collects, collects_on_nodes, scrapes_slurm, uses_addon
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.observability.workspace import DATE
-from ultracluster.rules.sets import HPE, HPS, HYPERPOD, OBS, PCS, SLURM
+from ultracluster.rules.sets import HPE, HPS, HYPERPOD, OBS, PCS, SLURM, kinds_with
 
 _ADDON = "SageMaker Developer Guide, Amazon SageMaker HyperPod observability: set up the add-on"
 _OLD = ("orchestrator", "observability")
@@ -23,11 +23,12 @@ _OLD = ("orchestrator", "observability")
     16,
     "error",
     "HyperPod's own collection is for HyperPod",
-    source=_ADDON,
+    source=f"{_ADDON}; this configuration: the others have exporters of ours",
     date=DATE,
+    kinds=kinds_with(lambda traits: not traits.hyperpod),
 )
 def not_hyperpod(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
-    if wanted.kind == "hyperpod" and cluster.traits.kind not in HYPERPOD:
+    if wanted.kind == "hyperpod":
         yield Breach(
             ("kind",),
             f"{cluster.traits.kind} has no collection of its own.",

@@ -11,14 +11,21 @@ from ultracluster.config.remedy import ask, drop
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.observability.workspace import DATE
-from ultracluster.rules.sets import OBS
+from ultracluster.rules.sets import HPS, OBS
 
 MOST_CHARACTERS = 10_240
 """Of the configuration's JSON."""
 _API = "SageMaker API Reference, CreateClusterExtension (botocore 1.44.5)"
+_OWN = "this configuration: observability.extension is the service's document, as it is"
 
 
-@OBS.rule(30, "error", "The extension's settings belong to HyperPod's extension", source=_API, date=DATE)
+@OBS.rule(
+    30,
+    "error",
+    "The extension's settings belong to a service that has such an extension",
+    source=f"{_API}; {_OWN}",
+    date=DATE,
+)
 def out_of_place(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
     if wanted.extension is None:
         return
@@ -31,7 +38,14 @@ def out_of_place(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
     yield Breach(("extension",), f"{why}.", drop())
 
 
-@OBS.rule(31, "error", "The extension's configuration is not too long", source=_API, date=DATE)
+@OBS.rule(
+    31,
+    "error",
+    "The extension's configuration is not too long",
+    source=_API,
+    date=DATE,
+    kinds=HPS.kinds,
+)
 def too_long(extension: Extension) -> Iterator[Breach]:
     length = len(json.dumps(extension.configuration, separators=(",", ":"), ensure_ascii=False))
     if length > MOST_CHARACTERS:

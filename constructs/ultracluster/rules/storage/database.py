@@ -99,7 +99,8 @@ def database_standby(database: RdsMySql, environment: Environment) -> Iterator[B
     24,
     "warning",
     "Protected accounting is not kept on the controller's disk",
-    source="botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase",
+    source="botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase; ParallelCluster User Guide, "
+    "Slurm accounting with AWS ParallelCluster",
     kinds=kinds_with(lambda traits: "controller" in traits.roles),
 )
 def accounting_on_controller(cluster: Cluster) -> Iterator[Breach]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.catalog.fsx import alternatives, limits, lustre, lustre_deployments
+from ultracluster.catalog.images import Image
+from ultracluster.catalog.lustre_kernels import lustre_client, lustre_servers
 from ultracluster.config.lustre import LustreFacts, NewLustre
 from ultracluster.config.remedy import ask, beside, write
 from ultracluster.config.storage import (
@@ -13,9 +15,11 @@ from ultracluster.config.storage import (
     Persistent1SsdLustre,
     Persistent2SsdLustre,
 )
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.lustre_changes import other_tiers
 from ultracluster.rules.sets import FSX
+from ultracluster.software.node_image import node_image
 
 CREATE = "botocore 1.44.5 fsx: CreateFileSystem"
 CREATE_LUSTRE = "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration"
@@ -109,21 +113,36 @@ def metadata_version(settings: Persistent2SsdLustre) -> Iterator[Breach]:
 @FSX.rule(
     5,
     "warning",
-    "HyperPod's Lustre client can talk to the server's version",
-    source="aravneelaws/hyperpod-local-zone-quickstart; HyperPod Slurm AMI of 2026-07-09 "
-    "(client 2.15, third party)",
+    "The Lustre client of each image reaches servers of the version",
+    source="FSx for Lustre User Guide, Lustre file system and client kernel compatibility; the images' notes",
+    date="2026-11-28",
     by_hand="lctl get_param version  (on a node)",
 )
-def client_refused(settings: NewLustre) -> Iterator[Breach]:
-    refusing = limits().client_refused_by
-    if settings.version in refusing and settings.version in lustre(settings.deployment).versions:
-        client = limits().client_version
+def client_refused(settings: NewLustre, facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+    if settings.version not in lustre(settings.deployment).versions:
+        return  # FSX003 says so
+    for name in cluster.groups:
+        image = node_image(cluster.environment, name).image if facts.mounted_by(name) else None
+        client = image and _client(image)
+        servers = lustre_servers(image.os, client) if image and client else ()
+        if not client or not servers or settings.version in servers:
+            continue
+        both = [version for version in lustre(settings.deployment).versions if version in servers]
         yield Breach(
             ("version",),
-            f"HyperPod's image has Lustre client {client}, and servers of {settings.version} were "
-            f"seen to refuse it: the nodes would not mount {settings.mount_path}.",
-            write(client),
+            f"`{name}` boots an image with {image.os}, whose Lustre client is {client}: FSx lists servers of "
+            f"{alternatives(list(servers))} for it, not of {settings.version}. Its nodes may not mount "
+            f"{settings.mount_path}.",
+            write(*both[::-1]) if both else ask("decision", "another deployment, or another image"),
         )
+        return  # one group is reason enough
+
+
+def _client(image: Image) -> str | None:
+    """Version of the Lustre client that nodes of an image have; None where nobody says."""
+    fact = image.fact("lustre_client")
+    named = fact.value if fact and isinstance(fact.value, str) else None
+    return named or lustre_client(image.os)
 
 
 @FSX.rule(

@@ -24,7 +24,8 @@ PACKAGE = "aws-parallelcluster 3.16.1"
     1,
     "error",
     "File systems and disks are mounted in different places",
-    source=f"{FSX_API}; {PACKAGE}, DuplicateMountDirValidator (a warning there for local disks)",
+    source=f"{FSX_API}; {PACKAGE}, DuplicateMountDirValidator (a warning there for local disks); "
+    "mount(8): a mount hides what was mounted there before",
     date=DATE,
 )
 def mounts_differ(cluster: Cluster) -> Iterator[Breach]:
