@@ -123,9 +123,9 @@ def client_refused(settings: NewLustre, facts: LustreFacts, cluster: Cluster) ->
         return  # FSX003 says so
     for name in cluster.groups:
         image = node_image(cluster.environment, name).image if facts.mounted_by(name) else None
-        client = image and _client(image)
+        client = _client(image) if image else None
         servers = lustre_servers(image.os, client) if image and client else ()
-        if not client or not servers or settings.version in servers:
+        if image is None or not servers or settings.version in servers:
             continue
         both = [version for version in lustre(settings.deployment).versions if version in servers]
         yield Breach(
