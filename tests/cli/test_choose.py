@@ -73,6 +73,29 @@ def test_who_suits(case: str) -> None:
     assert found == expected
 
 
+def test_two_wishes_that_a_page_keeps_apart_are_a_reason() -> None:
+    def words(*features: str, capacity: str = "") -> dict[str, tuple[str, str]]:
+        (rank,) = [
+            one
+            for one in ranking(Wanted(features=features, capacity=capacity))
+            if one.orchestrator == "hyperpod-eks"
+        ]
+        return {
+            one.title: (one.answer, one.words)
+            for one in rank.reasons
+            if one.words.startswith(("not in", "AWS"))
+        }
+
+    assert words("elastic", capacity="training-plan") == {
+        "a training plan with nodes that come for pods": ("partly", "not in one group")
+    }
+    assert set(words("restricted-groups", "inference-endpoints")) == {
+        "the inference operator with restricted groups"
+    }
+    assert words("elastic", capacity="spot") == {}
+    assert words("restricted-groups") == {}
+
+
 def test_what_lacks_more_comes_later_and_is_never_hidden() -> None:
     found = ranking(Wanted(features=("slurm", "recovery", "managed"), capacity="capacity-block"))
 

@@ -563,6 +563,14 @@ NOVA_CASES = [
         "us-east-1",
         {"region": "us-east-1", "network.zone_id": "use1-az6", "orchestrator.second_zone_id": "use1-az4"},
     ),
+    Case(
+        "HYP098",
+        {"node_groups.gpu.deep_health_checks": ["instance-stress"], "node_groups.gpu.image_release": "2.1.0"},
+        "node_groups.gpu.image_release",
+        "for HyperPod's newest image, and may not work as expected on 2.1.0",
+        "remove image_release",
+        {"node_groups.gpu.image_release": ...},
+    ),
     nova_case(
         "HYP092",
         {"orchestrator.provisioning": "continuous"},

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from ultracluster.catalog.combinations import pairs, unknown_pairs
 from ultracluster.cli.rule_words import as_markdown
 from ultracluster.rules import RULE_SETS
 
@@ -57,10 +59,23 @@ def rules_page() -> str:
         anchor = re.sub(r"[^\w -]", "", rule_set.subject.lower()).replace(" ", "-")
         parts.append(f"| [{rule_set.subject}](#{anchor}) | {len(rule_set.rules)}, {first} to {last} |\n")
     parts.append("| [The shape of the file](#the-shape-of-the-file) | CFG, ACK |\n")
+    parts.append("| [Pairs of features](#pairs-of-features) | several |\n")
     for rule_set in RULE_SETS:
         parts.append(f"\n## {rule_set.subject}\n")
         for rule in sorted(rule_set.rules, key=lambda rule: rule.id):
             parts.append(f"\n### {rule.id}: {rule.title}\n\n{as_markdown(rule)}\n")
     parts.append("\n## The shape of the file\n\n| id | what is wrong |\n|---|---|\n")
     parts += [f"| {code} | {what} |\n" for code, what in SHAPE.items()]
-    return "".join(parts)
+    return "".join((*parts, *_pairs()))
+
+
+def _pairs() -> Iterator[str]:
+    """The pairs of features of which a page speaks, and how many pairs are left."""
+    yield "\n## Pairs of features\n\n"
+    left = ", ".join(f"{few} of {every} on {kind}" for kind, (few, every) in unknown_pairs().items())
+    yield f"What AWS's pages say of two features together. No page speaks of the other pairs ({left}): they "
+    yield "are allowed.\n\n| features | orchestrator | verdict | source |\n|---|---|---|---|\n"
+    for pair in pairs():
+        verdict = f"{pair.verdict} ({pair.rule})" if pair.rule else pair.verdict
+        both = f"{pair.at.title} with {pair.other.title}"
+        yield f"| {both} | {', '.join(pair.on)} | {verdict} | {pair.source} ({pair.date}) |\n"

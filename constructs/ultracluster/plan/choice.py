@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ultracluster.catalog import InstanceType
+from ultracluster.catalog.combinations import pairs
 from ultracluster.catalog.wishes import wishes
 from ultracluster.config.capacity import (
     STAND_IN,
@@ -109,6 +110,7 @@ def comparison() -> dict[str, dict[OrchestratorKind, Reason]]:
 def _reasons(kind: OrchestratorKind, wanted: Wanted) -> Iterator[Reason]:
     for name in wanted.features:
         yield _feature(kind, name)
+    yield from _together(kind, {*wanted.features, wanted.capacity})
     if wanted.instance_type:
         yield _runs(kind, wanted.instance_type)
     if wanted.capacity:
@@ -121,6 +123,20 @@ def _feature(kind: OrchestratorKind, name: str) -> Reason:
         return Reason(title=wish.title, answer=answer, words=words, source=source)
     answer, words, source = _orchestrators()[kind][name]
     return Reason(title=_document()["features"][name]["title"], answer=answer, words=words, source=source)
+
+
+def _together(kind: OrchestratorKind, wanted: set[str]) -> Iterator[Reason]:
+    """What pages say against two of the wishes at once."""
+    for pair in pairs():
+        if kind not in pair.on or pair.verdict == "allowed":
+            continue
+        if wanted.intersection(pair.at.choose) and wanted.intersection(pair.other.choose):
+            title = f"{pair.at.title} with {pair.other.title}"
+            refused = pair.verdict == "refused" and not pair.in_one_group
+            words = "not in one group" if pair.in_one_group else "not in one cluster"
+            if pair.verdict == "discouraged":
+                words = "AWS advises against both in one cluster"
+            yield Reason(title=title, answer="no" if refused else "partly", words=words, source=pair.source)
 
 
 def _takes(kind: OrchestratorKind, capacity: str, instance_type: InstanceType) -> Reason:

@@ -252,6 +252,19 @@ GROUP_CASES = [
         {f"{TRAIN}.deep_health_checks": []},
     ),
     case(
+        "HPE122",
+        {
+            f"{ASKED}.gpu_plugin": "gpu-operator",
+            f"{TRAIN}.capacity": ON_DEMAND,
+            f"{TRAIN}.mig_profile": "1g.10gb",
+            f"{TRAIN}.instance_types": ["p5.4xlarge"],
+        },
+        f"{TRAIN}.mig_profile",
+        "does not support MIG in a group of several types",
+        "remove mig_profile",
+        {f"{TRAIN}.instance_types": []},
+    ),
+    case(
         "EKS040",
         {f"{TRAIN}.labels": {"nvidia.com/mig.config": "all-1g.10gb"}},
         f'{TRAIN}.labels."nvidia.com/mig.config"',

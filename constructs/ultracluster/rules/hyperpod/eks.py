@@ -16,12 +16,11 @@ from ultracluster.catalog.hyperpod_eks import (
 )
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, rename, write
+from ultracluster.config.remedy import anywhere, ask, drop, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.inference import BEFORE
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.sets import HPE
 
 IMAGES = "SageMaker Developer Guide, Amazon SageMaker HyperPod AMI support policy"
@@ -107,33 +106,6 @@ def release_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterato
 
 
 @HPE.rule(
-    4,
-    "error",
-    "Task governance brings the only Kueue",
-    source=f"{GOVERNANCE}: the add-on installs Kueue, and one that is there is removed first",
-    date="2026-11-22",
-)
-def one_kueue(hyperpod: HyperPodEks) -> Iterator[Breach]:
-    if hyperpod.task_governance and hyperpod.scheduler == "kueue":
-        yield Breach(
-            ("task_governance",),
-            "the add-on installs its own Kueue, and `scheduler` is kueue: their definitions clash.",
-            beside(scheduler=DROP) | drop(),
-        )
-
-
-@HPE.rule(7, "warning", "Task governance is the only scheduler", source=GOVERNANCE, date="2026-11-22")
-def one_scheduler(hyperpod: HyperPodEks) -> Iterator[Breach]:
-    if hyperpod.task_governance and hyperpod.scheduler in ("volcano", "kai"):
-        yield Breach(
-            ("task_governance",),
-            f"the add-on's Kueue admits jobs against quotas, and `scheduler` is {hyperpod.scheduler}, "
-            "which places pods past them.",
-            beside(scheduler=DROP).noting("or acknowledge that no job names the other scheduler"),
-        )
-
-
-@HPE.rule(
     5,
     "warning",
     "The health-monitoring agent is available in the Region",
@@ -166,24 +138,6 @@ def version_of_nothing(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterat
             )
 
 
-@HPE.rule(60, "error", "Karpenter has the settings that it requires", source=KARPENTER)
-def karpenter_needs(hyperpod: HyperPodEks) -> Iterator[Breach]:
-    if hyperpod.autoscaling is None:
-        return
-    if hyperpod.provisioning != "continuous":
-        yield Breach(
-            ("provisioning",),
-            "Karpenter adds nodes one by one, which requires continuous provisioning.",
-            continuous(hyperpod),
-        )
-    if hyperpod.node_recovery != "automatic":
-        yield Breach(
-            ("node_recovery",),
-            "HyperPod's Karpenter requires automatic node recovery.",
-            write("automatic"),
-        )
-
-
 @HPE.rule(61, "error", "Karpenter has at least one group to scale", source=KARPENTER)
 def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     if hyperpod.autoscaling and not any(group.for_pods for group in cluster.groups.values()):
@@ -192,32 +146,6 @@ def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach
             "every compute group has a `count` above 0, and Karpenter starts from 0: it would first scale "
             "the groups that it manages down to 0.",
             ask("decision", "count: 0 in the groups that it is to scale"),
-        )
-
-
-@HPE.rule(62, "error", "Karpenter supports every group that it scales", source=KARPENTER)
-def karpenter_takes(group: Group) -> Iterator[Breach]:
-    if not group.for_pods:
-        return
-    if group.capacity.kind == "training-plan":
-        yield Breach(
-            ("capacity",),
-            "Karpenter supports no group with a training plan, whose nodes are paid for whether they run or "
-            "not.",
-            write({"kind": "on-demand"}).noting("or count: the plan's nodes"),
-        )
-    if group.settings.deep_health_checks:
-        yield Breach(
-            ("deep_health_checks",),
-            "Karpenter supports no group with deep health checks: pods would wait for hours, and it would "
-            "start more and more nodes for them.",
-            drop(),
-        )
-    if group.type and group.type.ultraserver:
-        yield Breach(
-            ("instance_type",),
-            f"{group.type.name} is part of an UltraServer, which starts as a whole and not by Karpenter.",
-            ask("decision", "a count, or another type"),
         )
 
 

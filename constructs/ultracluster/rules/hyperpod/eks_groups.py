@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
 from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL
-from ultracluster.config.remedy import DROP, ask, beside, drop, write
+from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous
@@ -77,24 +77,6 @@ def room_for_labels(group: Group) -> Iterator[Breach]:
             f"{labels} labels, and this package adds {ours} that say what the node is; HyperPod takes at "
             f"most {_MOST_LABELS} together.",
             ask("decision", f"{_MOST_LABELS - ours} or fewer"),
-        )
-
-
-@HPE.rule(
-    31,
-    "error",
-    "Groups with deep health checks have no taints",
-    source="SageMaker Developer Guide, Getting started with Amazon EKS support in SageMaker HyperPod: "
-    "deep health checks (sagemaker-hyperpod-eks-prerequisites)",
-    date="2026-11-22",
-)
-def taints_and_checks(group: Group) -> Iterator[Breach]:
-    if group.in_service and group.settings.taints and group.settings.deep_health_checks:
-        yield Breach(
-            ("taints",),
-            "HyperPod accepts no taints of yours on a group with deep health checks: it taints the nodes "
-            "itself until they have passed.",
-            drop() | beside(deep_health_checks=DROP),
         )
 
 

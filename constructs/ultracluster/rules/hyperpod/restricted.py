@@ -139,56 +139,6 @@ def in_documented_region(cluster: Cluster) -> Iterator[Breach]:
 
 
 @HYP.rule(
-    92,
-    "warning",
-    "A cluster with restricted groups has classic provisioning and no autoscaling",
-    source=f"{TERRAFORM}: continuous provisioning and Karpenter are switched off for compatibility",
-    date=DATE,
-    kinds=KINDS,
-)
-def classic_and_fixed(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
-    if not (names := _restricted(cluster)):
-        return
-    if hyperpod.provisioning == "continuous":
-        yield Breach(
-            ("provisioning",),
-            f"`{names[0]}` is restricted: AWS's own templates switch continuous provisioning off beside "
-            "such groups; no page says whether the API refuses it.",
-            write("classic"),
-        )
-    if hyperpod.autoscaling:
-        yield Breach(
-            ("autoscaling",),
-            f"`{names[0]}` is restricted: AWS's own templates switch Karpenter off beside such groups.",
-            drop(),
-        )
-
-
-@HYP.rule(
-    93,
-    "warning",
-    "A cluster with restricted groups has none of HyperPod's add-ons for jobs",
-    source=f"{TERRAFORM}: not supported with restricted groups; SageMaker Developer Guide, observability "
-    "add-on "
-    "(supported from v1.0.5-eksbuild.1)",
-    date=DATE,
-    kinds=KINDS,
-)
-def without_addons(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
-    if not (names := _restricted(cluster)):
-        return
-    for key in ("task_governance", "training_operator", "inference", "tiered_checkpoints_percent"):
-        if getattr(hyperpod, key):
-            yield Breach(
-                (key,),
-                f"`{names[0]}` is restricted: AWS's own templates say that `{key}` is not supported in "
-                "such a "
-                "cluster, also not added later.",
-                drop(),
-            )
-
-
-@HYP.rule(
     94,
     "warning",
     "A cluster has restricted groups or others, not both",
