@@ -30,6 +30,10 @@ def group(**settings: Any) -> Group:
         ({"type.accelerator": "unset"}, {"instance_type": "m5.xlarge"}, True),
         ({"type.accelerator.manufacturer": "AWS"}, {"instance_type": "m5.xlarge"}, False),
         ({"type.spot": True}, {"instance_type": "p5.48xlarge"}, True),
+        ({"type.local_nvme_disks": "set"}, {"instance_type": "m99.xlarge"}, None),
+        ({"type.local_nvme_disks": "set"}, {"instance_type": "m5.xlarge"}, False),
+        ({"most_nodes": {"above": "settings.count"}}, {"count": 4}, False),
+        ({"settings.count": {"above": 3}}, {"count": 4}, True),
         ({"settings.no_such_setting": "set"}, {}, False),
     ],
 )

@@ -261,6 +261,15 @@ CASES = [
         {"instance_types": {NEW: GB300}},
     ),
     Case(
+        "ENV036",
+        {"orchestrator.mpi_operator_image": "example.com/mpi:1"},
+        "orchestrator.mpi_operator_image",
+        "the MPI operator is not installed",
+        "remove mpi_operator_image",
+        {"orchestrator.mpi_operator": True},
+        base="eks-p5en",
+    ),
+    Case(
         "ENV035",
         {"node_groups.head.instance_type": "c7i.4xlarge"},
         "node_groups.head.instance_type",

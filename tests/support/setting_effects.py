@@ -124,7 +124,7 @@ def _values_of(setting: Setting, now: Any) -> Iterable[Any]:
 def _differs(changed: Loaded, number: int, before: Loaded) -> bool:
     """Whether something else is shown. What cannot be rendered has to be refused, by a finding."""
     try:
-        return any(new != old for new, old in zip(_shown(changed), _Kept.of(number, before), strict=False))
+        return any(new != old for new, old in zip(shown(changed), _Kept.of(number, before), strict=False))
     except Exception as error:
         if not any(finding.blocks for finding in check(changed)):
             raise AssertionError(f"no rule refuses what cannot be rendered: {error!r}") from error
@@ -165,7 +165,7 @@ def _with(environment: Any, path: YamlPath, value: Any) -> Any:
     return result
 
 
-def _shown(loaded: Loaded) -> Iterator[str]:
+def shown(loaded: Loaded) -> Iterator[str]:
     """What comes of an environment without the CDK, what takes little time first."""
     environment = loaded.environment
     cluster = resolve(environment)
@@ -190,10 +190,10 @@ class _Kept:
 
     @classmethod
     def of(cls, number: int, loaded: Loaded) -> Iterator[str]:
-        shown, rest = cls._all.setdefault(number, ([], _shown(loaded)))
-        yield from shown
+        kept, rest = cls._all.setdefault(number, ([], shown(loaded)))
+        yield from kept
         for text in rest:
-            shown.append(text)
+            kept.append(text)
             yield text
 
 

@@ -100,10 +100,17 @@ def environments() -> list[Loaded]:
     return found
 
 
-def traced() -> set[Setting]:
-    """Settings that code of the package reads by name after an environment is loaded."""
+RULES = str(ROOT / "constructs" / "ultracluster" / "rules")
+
+
+def traced(without: str = "no such folder") -> set[Setting]:
+    """Settings that code of the package reads by name after an environment is loaded.
+
+    Args:
+        without: a folder of the package whose modules do not count.
+    """
     loaded = environments()
-    with _recorded() as found:
+    with _recorded(without) as found:
         for one in loaded:
             check(one)
             cluster = resolve(one.environment)
@@ -121,14 +128,15 @@ def traced() -> set[Setting]:
 
 
 @contextmanager
-def _recorded() -> Iterator[set[Setting]]:
+def _recorded(without: str) -> Iterator[set[Setting]]:
     found: set[Setting] = set()
     get = object.__getattribute__
 
     def read_by_name(self: Model, name: str) -> Any:
         if name[0] != "_" and name in type(self).__pydantic_fields__:
             code = sys._getframe(1).f_code
-            if name in code.co_names and code.co_filename.startswith(PACKAGE):
+            file = code.co_filename
+            if name in code.co_names and file.startswith(PACKAGE) and not file.startswith(without):
                 found.add((type(self), name))
         return get(self, name)
 
@@ -139,8 +147,8 @@ def _recorded() -> Iterator[set[Setting]]:
         del Model.__getattribute__
 
 
-def named(of: Iterable[type[Model]] | None = None) -> set[Setting]:
-    """Settings that are an attribute in a module outside config/ that knows the model.
+def named(of: Iterable[type[Model]] | None = None, without: str = "no such folder") -> set[Setting]:
+    """Settings that are an attribute in a module outside config/ and `without` that knows the model.
 
     It knows a model that it names, or one that has it as a field, and one whose field it has as an attribute.
     """
@@ -151,7 +159,9 @@ def named(of: Iterable[type[Model]] | None = None) -> set[Setting]:
         holding = [(holder, name) for holder, name, part in fields if part.__name__ in own]
         known = own.union(*(_names(holder) for holder, _ in holding if holder is not Environment))
         through = {name for _, name in holding}
-        near = [attributes for names, attributes in _modules() if known & names or through & attributes]
+        near = [
+            attributes for names, attributes in _modules(without) if known & names or through & attributes
+        ]
         found |= {(model, name) for model, name in settings([model]) if any(name in one for one in near)}
     return found
 
@@ -168,11 +178,11 @@ def _names(model: type[Model]) -> set[str]:
 
 
 @cache
-def _modules() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+def _modules(without: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     """Names and attributes of each module that is no model."""
     found: list[tuple[frozenset[str], frozenset[str]]] = []
     for file in [*(ROOT / "constructs").rglob("*.py"), *(ROOT / "stacks").glob("*.py")]:
-        if file.parent.name != "config":
+        if file.parent.name != "config" and not str(file).startswith(without):
             nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
             names = {node.id for node in nodes if isinstance(node, ast.Name)}
             names |= {node.name for node in nodes if isinstance(node, ast.alias)}
