@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ultracluster.account.doctor.known_failures import Diagnosis, KnownFailure, readable
+from ultracluster.catalog.node_agents import Agent, Report, reported
 from ultracluster.catalog.node_faults import Fault, faults_of_reason, node_faults
 from ultracluster.scripts_folder import scripts_folder
 
@@ -17,8 +18,10 @@ _MENTIONS = (
     (re.compile(r"\bXID (\d{1,5}) on GPU", re.IGNORECASE), "ultracluster:xid:{}"),
     (re.compile(r"last XID of GPU \S+ is (\d{1,5})\b", re.IGNORECASE), "ultracluster:xid:{}"),
     (re.compile(r"\b(ultracluster:[a-z0-9_-]+:[a-z0-9_-]+)", re.IGNORECASE), "{}"),
+    (re.compile(r"\bXID Error\W.{0,200}?ErrNum\W{1,6}(\d{1,5})\b", re.IGNORECASE), "ultracluster:xid:{}"),
 )
-"""Names of a fault in the words of this package, and in reasons of nodes."""
+"""Names of a fault in the words of this package, in reasons of nodes, and in DCGM's violations of a policy as
+HyperPod's agent logs them."""
 _RUNBOOKS = {"reset": "GpuXidReset", "reboot": "GpuXidReboot", "replace": "GpuXidReplace"}
 _DO = {
     "requeue": "submit the job again; the node may stay",
@@ -35,7 +38,7 @@ def node_fault_diagnoses(texts: Sequence[str], generations: Sequence[str] = ()) 
         generations: of the environment's accelerators; none where that is not known.
     """
     return [
-        Diagnosis(_as_failure(row), tuple(evidence))
+        Diagnosis(_as_failure(row, [texts[number] for number in evidence]), tuple(evidence))
         for row, evidence in _seen(texts, generations).values()
         if row.severity != "none"
     ]
@@ -60,15 +63,48 @@ def _seen(texts: Sequence[str], generations: Sequence[str]) -> dict[str, tuple[F
 
 def _faults(line: str, generations: Sequence[str]) -> Iterator[str]:
     """Ids of the rows that a line stands for."""
+    by_agents = [
+        row for _, report, number in reported(line) for row in _row_of_report(report, number, generations)
+    ]
     for start in _starts().finditer(line):
         row = _judge(line[start.end() :], generations)
         if row:
-            yield row["id"]
+            # an agent that quotes the line has read it for this very hardware
+            if not (by_agents and row["severity"] == "warn" and row["check"] == _check(by_agents[0])):
+                yield row["id"]
             break  # a second driver's words in a line are quoted
     for pattern, reason in _MENTIONS:
-        if (match := pattern.search(line)) and (rows := faults_of_reason(reason.format(match[1].lower()))):
-            # of rows that only a line or a generation decides between, the one for all
-            yield next((row for row in rows if not (row.generations or row.text)), rows[0]).id
+        if match := pattern.search(line):
+            yield from _row_of(reason.format(match[1].lower()), generations)
+    yield from by_agents
+
+
+def _check(name: str) -> str:
+    return next(row.check for row in node_faults() if row.id == name)
+
+
+def _row_of_report(report: Report, number: str, generations: Sequence[str]) -> Iterator[str]:
+    """The row of a report of a node's agent; DCGM's number of an error, not its words, decides."""
+    check, _, code = report.fault_of(number).partition(":")
+    if code.startswith("#"):
+        code = _reading().by_error(_table(), int(number))
+    if code:
+        yield from _row_of(f"ultracluster:{check}:{code}", generations)
+
+
+def _row_of(reason: str, generations: Sequence[str]) -> Iterator[str]:
+    """The gravest row of a reason for one of the generations, as nodes choose it without a line's text; of
+    rows that only a line or a generation decides between, the one for all."""
+    rows = faults_of_reason(reason)
+    _, check, code = reason.split(":", 2)
+    find: Callable[..., dict[str, Any] | None] = _reading().find
+    found = [find(_table(), one, check, code) for one in generations]
+    order = _reading().SEVERITIES
+    row = max((one for one in found if one), key=lambda one: order.index(one["severity"]), default=None)
+    if row and any(row["id"] == one.id for one in rows):
+        yield row["id"]
+    elif rows:
+        yield next((one for one in rows if not (one.generations or one.text)), rows[0]).id
 
 
 def _judge(message: str, generations: Sequence[str]) -> dict[str, Any] | None:
@@ -79,7 +115,7 @@ def _judge(message: str, generations: Sequence[str]) -> dict[str, Any] | None:
     return max((row for row in found if row), key=lambda row: order.index(row["severity"]), default=None)
 
 
-def _as_failure(row: Fault) -> KnownFailure:
+def _as_failure(row: Fault, texts: Sequence[str]) -> KnownFailure:
     code = f"ultracluster:{row.check}:{row.codes[0]}"
     act = _DO.get(
         row.action, "nothing happens by itself: see whether jobs still run, and read the lines around it"
@@ -88,6 +124,7 @@ def _as_failure(row: Fault) -> KnownFailure:
         act = f"{act}; reboot the node when no job runs" if row.action == "requeue" else _WHEN_IDLE
     if row.repeats and row.repeats.action == "replace" != row.action:
         act += "; where it comes again within a day, replace it: `ultracluster nodes replace`"
+    differs = row.note or _TELL.get(row.check, "the words of the driver's whole line decide")
     page = f"runbooks/{_RUNBOOKS[row.action]}.md" if row.check == "xid" and row.action in _RUNBOOKS else ""
     return KnownFailure(
         id=f"fault-{row.id}",
@@ -99,12 +136,39 @@ def _as_failure(row: Fault) -> KnownFailure:
         unless="",
         words=(),
         cause=row.meaning,
-        differs=row.note or _TELL.get(row.check, "the words of the driver's whole line decide"),
+        differs="; ".join([differs, *_by_agents(row, texts)]),
         do=act,
         run=f"ultracluster nodes why ENVIRONMENT {code}",
         page=page or f"faults.md#{row.check}",
         sources=(row.source,),
     )
+
+
+def _by_agents(row: Fault, texts: Sequence[str]) -> list[str]:
+    """What agents that have reported a row do about it by themselves."""
+    found = dict.fromkeys(
+        _by_agent(agent, report)
+        for text in texts
+        for line in readable(text)
+        for agent, report, number in reported(line)
+        if row.id in _row_of_report(report, number, row.generations)
+    )
+    return list(found)
+
+
+def _by_agent(agent: Agent, report: Report) -> str:
+    if report.kind == "event":
+        return f"the {agent.title} reports it as an event, on which nothing acts"
+    acts = _REPAIRS[report.repair]
+    return f"the {agent.title} reports it as a condition of the node, {acts}"
+
+
+_REPAIRS = {
+    "": "and no repair of it is published",
+    "none": "on which no repair acts",
+    "reboot": "after which node repair, where it is on, reboots it",
+    "replace": "after which node repair, where it is on, replaces it",
+}
 
 
 _TELL = {
