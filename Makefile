@@ -232,7 +232,7 @@ generate: $(VENV)/.dev $(VENV)/.node ## JSON Schemas and reference pages from th
 	@python tools/commands_page.py > docs/commands-reference.md.new && mv docs/commands-reference.md.new docs/commands-reference.md
 	@python tools/environment_page.py > docs/environment-reference.md.new && mv docs/environment-reference.md.new docs/environment-reference.md
 	@python tools/runbooks_page.py > docs/runbooks/README.md.new && mv docs/runbooks/README.md.new docs/runbooks/README.md
-	@python tools/faults_page.py > docs/faults.md.new && mv docs/faults.md.new docs/faults.md
+	@python tools/faults_page.py docs/health.md > docs/faults.md.new && mv docs/faults.md.new docs/faults.md
 
 bench: $(DEV) ## the last `make test` by folder beside benchmarks/suite.csv; performance as ratios beside their budgets
 	@python benchmarks/suite.py build/suite-files.csv

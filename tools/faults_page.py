@@ -1,10 +1,13 @@
-"""Writes docs/faults.md from lifecycle_scripts/health/faults.json. Run by `make generate`."""
+"""Writes docs/faults.md from lifecycle_scripts/health/faults.json, and the table of agents in docs/health.md,
+if it is given. Run by `make generate`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+from ultracluster.catalog.node_agents import Agent, Report, grave_faults, hardware_of, node_agents
 from ultracluster.catalog.node_faults import Fault, about_faults, generations, node_faults
 
 HEAD = """# Faults of nodes
@@ -14,10 +17,65 @@ Written by `make generate` from [`health/faults.json`](../lifecycle_scripts/heal
 sources of each row; [health.md](health.md) explains it. A node's reason is `ultracluster:<check>:<code>`.
 """
 
+BEGIN, END = "<!-- agents: made by `make generate` -->\n", "<!-- end of agents -->\n"
+
 
 def page() -> str:
     """The page as Markdown."""
-    return "\n".join([HEAD, *_words(), "", *_tables(), *_lines()])
+    return "\n".join([HEAD, *_words(), "", *_tables(), *_agents(), *_lines()])
+
+
+def with_agents(text: str) -> str:
+    """The page of health with the table of agents in its place."""
+    before, _, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"docs/health.md lacks {BEGIN.strip()} or {END.strip()}")
+    return "".join([before, BEGIN, *(f"{line}\n" for line in _silent()), END, after])
+
+
+def _silent() -> Iterator[str]:
+    """Of each agent the rows that it makes an event of, and those of which it publishes nothing."""
+    yield "| Agent | An event only: nothing acts on it | Not published |"
+    yield "|---|---|---|"
+    for agent in node_agents():
+        rows = [row for row in grave_faults() if hardware_of(row) in agent.hardware]
+        found = {row.id: {one.kind for one in agent.reports_of(row)} for row in rows}
+        events = [name for name, kinds in found.items() if kinds == {"event"}]
+        silent = [name for name, kinds in found.items() if not kinds]
+        yield f"| {agent.title} | {_names(events)} | {_names(silent)} |"
+
+
+def _names(rows: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in rows) or "-"
+
+
+def _agents() -> Iterator[str]:
+    """What agents of Kubernetes publish, row by row."""
+    yield "## On Kubernetes"
+    yield ""
+    yield (
+        "What agents on nodes publish that they report, and the row of this page that it means; "
+        "[health.md](health.md#on-kubernetes) lists the rows of which they publish nothing. `ultracluster "
+        "doctor` reads their words."
+    )
+    yield ""
+    for agent in node_agents():
+        notes = "; ".join(agent.notes)
+        yield f"- **{agent.title}**: {notes}. Source: {agent.source}, {agent.date}."
+    yield ""
+    yield "| Agent | Says | Row | As | Then |"
+    yield "|---|---|---|---|---|"
+    for agent in node_agents():
+        for one in agent.reports:
+            yield _report(agent, one)
+    yield ""
+
+
+def _report(agent: Agent, one: Report) -> str:
+    says = f"`{one.reason}`" if one.reason else one.what
+    then = one.repair or ("not published" if one.kind == "condition" else "none")
+    return f"| {agent.title} | {_cell(says)} | {_cell(one.fault)} | {one.kind} | {then} |"
 
 
 def _words() -> Iterator[str]:
@@ -121,4 +179,6 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
+    for file in map(Path, sys.argv[1:]):
+        file.write_text(with_agents(file.read_text(encoding="utf-8")), encoding="utf-8")
     sys.stdout.write(page())

@@ -6,23 +6,19 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Event
 from typing import Any
 
-import boto3
 import pytest
 import typer
 from hyperpod_service import BORN, HyperPod, account, answer, group, refusal
-from moto import mock_aws
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
 from ultracluster.account.aws import Account
-from ultracluster.account.doctor import Fact, examine
-from ultracluster.account.doctor.examination import Inquiry
-from ultracluster.account.doctor.logs import error_lines
+from ultracluster.account.doctor import examine
 from ultracluster.cli import doctor as command
-from ultracluster.config import Environment, load
+from ultracluster.config import load
 from ultracluster.model import resolve
 
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
@@ -326,104 +322,6 @@ def test_healthy_and_unknown_say_so(run: Callable[..., Any]) -> None:
     assert run(odd.account).stdout.startswith("no known failure fits; this is what was seen:")
 
 
-def other(kind: str) -> Environment:
-    """The example of an orchestrator, under another name."""
-    file = {"parallelcluster": "parallelcluster-p5", "pcs": "pcs-p6-b200", "eks": "eks-p5en"}[kind]
-    return load(DEV.with_name(f"{file}.yaml")).environment.model_copy(update={"name": "hpc"})
-
-
-@mock_aws
-def test_moto_eks_and_its_stacks() -> None:
-    made = account()
-    eks = boto3.client("eks", "us-west-2")
-    eks.create_cluster(name="hpc", roleArn="arn:aws:iam::111122223333:role/x", resourcesVpcConfig={})
-    cloudformation = boto3.client("cloudformation", "us-west-2")
-    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
-    cloudformation.create_stack(StackName="hpc-cluster", TemplateBody=json.dumps(template))
-    found = examine(made, resolve(other("eks")))
-    assert {(one.name, one.state) for one in found.sources} >= {
-        ("stack hpc-cluster", "read"),
-        ("stack hpc-network", "nothing there"),
-        ("nodes", "read"),
-        ("EKS", "read"),
-    }
-    assert found.healthy
-
-
-@mock_aws
-def test_moto_parallelcluster_logs() -> None:
-    made = account()
-    logs = boto3.client("logs", "us-west-2")
-    logs.create_log_group(logGroupName="/aws/parallelcluster/hpc-202611200800")
-    place = {
-        "logGroupName": "/aws/parallelcluster/hpc-202611200800",
-        "logStreamName": "ip-10-0-0-5.slurm_resume",
-    }
-    logs.create_log_stream(**place)
-    # of the cluster `hpc-eu`, and newer
-    neighbour = {"logGroupName": "/aws/parallelcluster/hpc-eu-202611220800", "logStreamName": "ip-10-1-0-5"}
-    logs.create_log_group(logGroupName=neighbour["logGroupName"])
-    logs.create_log_stream(**neighbour)
-    stamp = int(datetime.now(UTC).timestamp() * 1000)
-    logs.put_log_events(**neighbour, logEvents=[{"timestamp": stamp, "message": "ERROR of a neighbour"}])
-    line = "ERROR - Failed RunInstances request: InsufficientInstanceCapacity"
-    last = "DEGRADED proof: proof: jobs may miss what they need of it (7 of 8 GPUs answer)"
-    said = [{"timestamp": stamp, "message": one} for one in (line, last)]
-    logs.put_log_events(**place, logEvents=said)
-    found = examine(made, resolve(other("parallelcluster")))
-    assert ("stack hpc", "nothing there") in {(one.name, one.state) for one in found.sources}
-    assert [one.failure.id for one in found.diagnoses[:2]] == ["insufficient-capacity", "proof-less"]
-    assert {fact.text: fact.level for fact in found.facts if fact.source == "node logs"} == {
-        line: "error",
-        last: "warning",
-    }
-    assert "neighbour" not in str(found.facts)
-
-
-def test_of_lines_with_small_letters_the_known_ones_are_read() -> None:
-    made = account()
-    known = "mount.lustre: mount fs-1@tcp:/abcdefgh at /fsx failed: File exists"
-
-    def lines(asked: dict[str, Any]) -> dict[str, Any]:
-        shown = ["ERROR - odd"] if "?ERROR" in asked["filterPattern"] else [known, "0 errors, nothing failed"]
-        return {"events": [{"logStreamName": "n", "message": one, "timestamp": 1} for one in shown]}
-
-    answer(made.client("logs"), "FilterLogEvents", lines)
-    assert [fact.text for fact in error_lines(made, "/aws/x", NOW)] == ["ERROR - odd", known]
-
-
-def test_pcs_gives_its_own_reasons() -> None:
-    made = account()
-    pcs = made.client("pcs")
-    arn = "arn:aws:pcs:us-west-2:111122223333:cluster/x"
-    times = {"createdAt": BORN, "modifiedAt": BORN}
-    one = {"name": "gpu", "id": "pcs_1", "arn": arn, "clusterId": "pcs_x", "status": "CREATE_FAILED", **times}
-    cluster = {
-        "name": "hpc", "id": "pcs_x", "arn": arn, "status": "ACTIVE", **times, "size": "SMALL",
-        "scheduler": {"type": "SLURM", "version": "25.11"}, "networking": {},
-    }  # fmt: skip
-    answer(pcs, "GetCluster", lambda asked: {"cluster": cluster})
-    answer(pcs, "ListComputeNodeGroups", lambda asked: {"computeNodeGroups": [one]})
-    described = {
-        **one, "subnetIds": ["subnet-1"], "customLaunchTemplate": {"id": "lt-1", "version": "1"},
-        "iamInstanceProfileArn": "arn:aws:iam::111122223333:instance-profile/AWSPCS-x",
-        "scalingConfiguration": {"minInstanceCount": 0, "maxInstanceCount": 1}, "instanceConfigs": [],
-        "errorInfo": [{"code": "CapacityError", "message": "InsufficientInstanceCapacity"}],
-    }  # fmt: skip
-    answer(pcs, "GetComputeNodeGroup", lambda asked: {"computeNodeGroup": described})
-    answer(made.client("ec2"), "DescribeInstances", lambda asked: {"Reservations": []})
-
-    def missing(asked: dict[str, Any]) -> dict[str, Any]:
-        raise refusal("ValidationError", "Stack does not exist")
-
-    answer(made.client("cloudformation"), "DescribeStackEvents", missing)
-    found = examine(made, resolve(other("pcs")))
-    assert [(fact.where, fact.text) for fact in found.facts] == [
-        ("group gpu", "CapacityError: InsufficientInstanceCapacity")
-    ]
-    assert found.diagnoses[0].failure.id == "insufficient-capacity"
-
-
 def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> None:
     made = Broken(healthy=True)
     made.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
@@ -446,38 +344,6 @@ def test_what_was_never_deployed_is_called_so(run: Callable[..., Any]) -> None:
     made.refused["DescribeStackEvents"] = refusal("AccessDeniedException")
     unknown = run(made.account, "--json")
     assert json.loads(unknown.stdout)["deployed"] is None and "not deployed" not in run(made.account).stdout
-
-
-def test_sources_are_asked_side_by_side() -> None:
-    together = Barrier(8)
-    inquiry = Inquiry()
-
-    def question() -> list[Fact]:
-        together.wait(20)  # breaks unless all eight are being asked
-        return []
-
-    for number in range(8):
-        inquiry.ask(f"source {number}", question)
-    found = inquiry.collect()
-    assert [(one.name, one.state) for one in found.sources] == [(f"source {n}", "read") for n in range(8)]
-
-
-def test_a_source_that_does_not_answer_in_time_is_a_line_and_the_others_answer() -> None:
-    never, late = Event(), []
-    inquiry = Inquiry(budget=0.5, progress=late.append)
-    slow = inquiry.ask("slow", lambda: None if never.wait(30) else [Fact("slow", "x", "too late")])
-    inquiry.ask("after it", lambda: [Fact("after it", "x", "never asked")], needs=[slow])
-    inquiry.ask("quick", lambda: [Fact("quick", "x", "seen")])
-    inquiry.ask("nothing to ask", list, when=lambda: False)
-    inquiry.ask("broken", lambda: [Fact("", "", {}["key"])])
-    found = inquiry.collect()
-    never.set()
-    states = {one.name: (one.state, one.why) for one in found.sources}
-    assert list(states) == ["slow", "after it", "quick", "broken"]
-    assert states["slow"][0] == "not readable" and "no answer within 0.5 seconds" in states["slow"][1]
-    assert states["after it"][0] == "not readable" and states["quick"] == ("read", "")
-    assert states["broken"] == ("not readable", "KeyError: 'key'")
-    assert [one.text for one in found.facts] == ["seen"] and late[0] == "slow" and not found.healthy
 
 
 class Throttled(Broken):

@@ -29,7 +29,7 @@ class Report:
     what: str
     """Said instead of a word that is not published."""
     fault: str
-    """`check:code` of the table; with `*` where the reason has it, `check:#*` for a number of DCGM's errors."""
+    """`check:code` of the table, `*` where the reason has it; `check:#*` for a number of DCGM's errors."""
     kind: Literal["condition", "event"]
     """A condition of the node, on which a repair may act; or an event, on which nothing acts."""
     repair: Literal["", "none", "reboot", "replace"]

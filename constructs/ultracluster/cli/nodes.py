@@ -132,9 +132,16 @@ def describe(
 @app.command()
 def why(
     environment: EnvironmentArgument,
-    reason: Annotated[str, typer.Argument(help="As `sinfo -R` prints it, in quotes.", show_default=False)],
+    reason: Annotated[
+        str,
+        typer.Argument(
+            help="As `sinfo -R` or `kubectl describe node` prints it, in quotes.", show_default=False
+        ),
+    ],
 ) -> None:
-    """Say what the reason of a node in Slurm means, and what happens next. Asks nobody.
+    """Say what the reason of a node in Slurm, or of its condition on Kubernetes, means and what happens.
+
+    Asks nobody.
 
     Exit code 0 = known, 1 = a person's, or unknown.
     """
@@ -143,8 +150,8 @@ def why(
     known = explain(reason, load_environment(environment).health)
     if known is None:
         typer.echo(
-            "not one that we know: `scontrol show node` names who set it, and when; "
-            "ask them, or read slurmctld's log"
+            "not one that we know: `scontrol show node` (on Kubernetes `kubectl describe node`) names who "
+            "set it, and when; ask them, or read slurmctld's log"
         )
         raise typer.Exit(1)
     typer.echo(f"{known.meaning}\nwritten by: {known.by}\nnext: {known.next}")

@@ -184,8 +184,9 @@ def _hyperpod(cluster: Cluster) -> Iterator[Watch]:
         },
         text=_told(
             cluster,
-            "node <node> is <status>; HyperPod's repair: <action>. <why>",
-            f"nodes describe {cluster.name} <node>",
+            "node <node> is <status>; HyperPod's repair: <action>. <why> The fault table has cause and "
+            "remedy.",
+            doctor,
         ),
         source=source,
     )
@@ -399,6 +400,11 @@ SILENT = (
     Silent(
         what="EKS control planes, nodes and add-ons",
         instead="the stacks' events while they are deployed, AWS Health, and the alerts on nodes and pods",
+    ),
+    Silent(
+        what="conditions and events that agents set on nodes of EKS: they stay in Kubernetes",
+        instead="the alerts on Xids, and `ultracluster doctor`, both with the rows of the fault table "
+        "(docs/faults.md)",
     ),
     Silent(
         what="Karpenter's nodes",

@@ -1,4 +1,4 @@
-"""What reasons of Slurm nodes mean."""
+"""What reasons of nodes mean."""
 
 from __future__ import annotations
 
@@ -26,6 +26,22 @@ def test_every_row_of_the_fault_table_is_explained() -> None:
         for code in [code.replace("*", "999") for code in row["codes"]]:
             found = explain(f"ultracluster:{row['check']}:{code}", ENFORCE)
             assert found and found.meaning and found.next and "no row" not in found.meaning, (row["id"], code)
+
+
+@pytest.mark.parametrize(
+    ("reason", "meaning", "following", "by"),
+    [
+        ("NvidiaXID79Error", "fallen off the bus", "replaces the node", "the EKS node monitoring agent"),
+        ("NvidiaXID94Warning: detected unknown XID-94", "contained", "nothing acts", "the EKS node"),
+        ("AcceleratedHardwareReady: NvidiaXID13Warning", "application", "the node is well", "the EKS"),
+        ("NvidiaDeviceCountMismatch", "fewer GPUs", "no repair of it is published", "the EKS"),
+        ("NeuronHasError_DMA_ERROR", "DMA engine", "replaces the node", "the Neuron node problem"),
+    ],
+)
+def test_words_of_agents_on_kubernetes(reason: str, meaning: str, following: str, by: str) -> None:
+    found = explain(reason)
+    assert found and meaning in found.meaning and following in found.next and found.by.startswith(by)
+    assert explain("NvidiaAcceleratedHardwareIsReady") is None is explain("XidHardwareFailure")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from ultracluster.account.aws import AWS_ERRORS, Account, message
 from ultracluster.account.doctor.examination import BUDGET, STACK, Examination, Fact, Inquiry, Source, said
 from ultracluster.account.doctor.hyperpod import examine_hyperpod
 from ultracluster.account.doctor.instances import examine_instances
+from ultracluster.account.doctor.kubernetes import examine_kubernetes
 from ultracluster.account.doctor.metrics import examine_metrics
+from ultracluster.catalog.node_faults import generations_of
 from ultracluster.model import Cluster
 
 __all__ = ["Examination", "Fact", "Source", "examine"]
@@ -46,8 +48,16 @@ def examine(
         examine_hyperpod(account, cluster, inquiry, since, nodes or {})
     else:
         examine_instances(account, cluster, inquiry, since)
+    if cluster.traits.kubernetes:
+        examine_kubernetes(account, cluster, inquiry, since)
     examine_metrics(account, cluster, inquiry)
-    return inquiry.collect()
+    found = inquiry.collect()
+    found.generations = generations_of(
+        group.type.accelerator.name
+        for group in cluster.in_service.values()
+        if group.type and group.type.accelerator
+    )
+    return found
 
 
 def _stack(account: Account, name: str, since: datetime) -> list[Fact] | None:

@@ -1,4 +1,5 @@
-"""Meaning of a Slurm node's reason, and what happens next: of our checks' reasons, and of published ones."""
+"""Meaning of a node's reason, and what happens next: of our checks' reasons in Slurm, of published ones, and
+of the words of Kubernetes' agents."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from ultracluster.catalog.node_agents import Report, reported, rows_of
 from ultracluster.config.health import Health
 from ultracluster.scripts_folder import scripts_folder
 
@@ -46,7 +48,7 @@ def explain(reason: str, health: Health | None = None) -> Explanation | None:
 
     Args:
         reason: as `scontrol show node` or `sinfo -R` prints it, whole or cut off, with or without who set it
-            and when.
+            and when; or of a node's condition or event on Kubernetes.
         health: of the environment file: what happens next depends on it.
     """
     text = re.sub(r"\s*\[[^\]]*@[^\]]*\]?$", "", " ".join(reason.split()))
@@ -58,7 +60,7 @@ def explain(reason: str, health: Health | None = None) -> Explanation | None:
         parts = [_published(part) for part in re.split(r", (?![^(]*\))| : ", text)]
         known = [row for part in parts for row in part] if all(parts) else []
     if not known:
-        return None
+        return _of_an_agent(text)
     join = "; or, for the text is cut off: " if _cut(text, known) else "; and: "
     return Explanation(
         *(join.join(dict.fromkeys(row[key] for row in known)) for key in ("meaning", "next")),
@@ -138,6 +140,28 @@ def _ours(check: str, code: str, health: Health) -> Explanation:
         )
     meaning = f"the check `{check}` found `{code}`: {row.get('meaning', 'no row of the fault table has it')}"
     return Explanation(meaning, following, str(row.get("source", "")), "the health checks of this package")
+
+
+def _of_an_agent(text: str) -> Explanation | None:
+    """By the row of the fault table that the word of an agent stands for."""
+    for agent, report, number in reported(text):
+        rows = rows_of(report, number)
+        if rows:
+            # of rows that only a line or a generation decides between, the one for all
+            row = next((one for one in rows if not (one.generations or one.text)), rows[0])
+            return Explanation(row.meaning, _repair(report, row.severity), row.source, f"the {agent.title}")
+    return None
+
+
+def _repair(report: Report, severity: str) -> str:
+    if severity == "none":
+        return "nothing: the application has met an error of its own, and the node is well"
+    look = "`ultracluster doctor ENVIRONMENT` says what to do"
+    if report.kind == "event":
+        return f"nothing acts on an event; {look}"
+    acts = {"reboot": "reboots", "replace": "replaces"}.get(report.repair)
+    by = f"node repair, where it is on, {acts} the node" if acts else "no repair of it is published"
+    return f"{by}; {look}"
 
 
 @cache
