@@ -54,13 +54,12 @@ def node_facts(node: dict[str, Any]) -> list[Fact]:
     """What is not as it should be of one node, as the API has it."""
     metadata: dict[str, Any] = node.get("metadata") or {}
     name = str(metadata.get("name", ""))
-    facts = [
-        fact
-        for condition in (node.get("status") or {}).get("conditions") or []
-        if (fact := _condition(name, condition))
-    ]
+    status: dict[str, Any] = node.get("status") or {}
+    conditions: list[dict[str, Any]] = status.get("conditions") or []
+    facts = [fact for condition in conditions if (fact := _condition(name, condition))]
     facts += [Fact(NODES, name, text, level) for text, level in _labels(metadata)]
-    if (node.get("spec") or {}).get("unschedulable"):
+    spec: dict[str, Any] = node.get("spec") or {}
+    if spec.get("unschedulable"):
         facts.append(Fact(NODES, name, "is cordoned: new pods stay away", "warning"))
     return facts
 
@@ -95,7 +94,8 @@ def _labels(metadata: dict[str, Any]) -> Iterator[tuple[str, Level]]:
     for key in _FAULTS:
         if labels.get(key):
             yield f"{key}={labels[key]}", "error"
-    details = str((metadata.get("annotations") or {}).get(_DETAILS, ""))
+    annotations: dict[str, str] = metadata.get("annotations") or {}
+    details = annotations.get(_DETAILS, "")
     if details:
         # JSON in JSON: quotes of the kernel's line are escaped
         yield f"{_DETAILS}: {details[:_LONGEST]}".replace('\\"', '"'), "error"
