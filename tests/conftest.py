@@ -8,6 +8,7 @@ import tempfile
 import time
 
 import pytest
+from machine_log import forbid
 from needs import last_line
 from project import ENVIRONMENTS, ROOT
 
@@ -45,6 +46,7 @@ LONGEST_FIRST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """Debian roots and programs are kept from run to run; where there is no place, they are this run's."""
+    forbid()
     place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import pytest
 from depth import examples
+from health_modules import health_module
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from project import ROOT
-from script_modules import script_module
 
-FOLDER = ROOT / "lifecycle_scripts" / "health_loop"
 NOW = 1_800_000_000
 OLD, NEW = "aaaaaaaa", "bbbbbbbb"
 
 
-def _module(name: str) -> ModuleType:
-    return script_module(FOLDER, name)
-
-
-known, decide = _module("known"), _module("decide")
+known, decide = health_module("known"), health_module("decide")
 
 
 def node(name: str = "n1", states: str = "IDLE", reason: str = "", comment: str = "", at: int = 0) -> Any:

@@ -1,63 +1,22 @@
-"""The watcher of the kernel's log: recorded lines and what becomes of them, repeats, cursors, and garbage."""
+"""The watcher of the kernel's log: recorded lines and what becomes of them, repeats, and garbage."""
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from depth import examples
+from health_watcher import HOUR, MINUTE, SECOND, TABLE, XID_13, XID_74, XID_79, entry, faults, watch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from project import ROOT
-
-HEALTH = ROOT / "lifecycle_scripts" / "health"
-# What Python would leave beside them would go to the nodes.
-sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
-sys.path.insert(0, str(HEALTH))
-faults: Any = importlib.import_module("faults")
-watch: Any = importlib.import_module("watch")
-sys.path.remove(str(HEALTH))
-sys.dont_write_bytecode = before
-
-TABLE = faults.load()
-BOOT = "0123456789abcdef0123456789abcdef"
-SECOND = 10**6
-MINUTE = 60 * SECOND
-HOUR = 60 * MINUTE
-NOW = 1_763_841_600 * SECOND
-
-XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
-XID_74 = (
-    "NVRM: Xid (PCI:0000:53:00): 74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link "
-    "14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)"
-)
-XID_13 = "NVRM: Xid (PCI:0000:53:00): 13, pid=4242, name=python3, Graphics Exception: ESR 0x546fb0=0x11f000e"
 
 
 def one(line: str, generation: str = "hopper", disks: dict[str, str] | None = None) -> dict[str, Any] | None:
     found = watch.findings([line], TABLE, generation, disks)
     assert len(found) <= 1
     return found[0] if found else None
-
-
-def entry(
-    message: Any, at: int = 0, *, boot: str = BOOT, transport: str = "kernel", skew: int = 0
-) -> dict[str, Any]:
-    """One of the journal, so many microseconds after the boot."""
-    return {
-        "__CURSOR": f"s=1;b={boot};m={at:x}",
-        "__MONOTONIC_TIMESTAMP": str(at),
-        "__REALTIME_TIMESTAMP": str(NOW + at + skew),
-        "_BOOT_ID": boot,
-        "_TRANSPORT": transport,
-        "MESSAGE": message,
-    }
 
 
 def watcher(state: Any = None) -> Any:
@@ -442,98 +401,3 @@ def test_a_damaged_table_knows_nothing(tmp_path: Path) -> None:
         path.write_text(text, encoding="utf-8")
         table = faults.load(str(path))
         assert watch.findings([XID_79], table, "hopper") == []
-
-
-# --- the program ---
-
-
-@pytest.fixture
-def node(tmp_path: Path) -> dict[str, str]:
-    """A root with the facts of an H100; journalctl prints `journal`, and waits while `open` is there."""
-    (tmp_path / "proc/sys/kernel/random").mkdir(parents=True)
-    (tmp_path / "proc/sys/kernel/random/boot_id").write_text("01234567-89ab-cdef-0123-456789abcdef\n")
-    (tmp_path / "var/lib/ultracluster/health").mkdir(parents=True)
-    (tmp_path / "var/lib/ultracluster/health/node").write_text("NODE_ACCELERATOR_NAME=H100\n")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "journal").write_text("")
-    program = tmp_path / "bin/journalctl"
-    program.write_text(
-        f"#!/bin/bash\necho \"$*\" >>'{tmp_path}/calls'\ncat '{tmp_path}/journal'\n"
-        f"while [[ $* == *--follow* && -e '{tmp_path}/open' ]]; do sleep 0.05; done\n"
-    )
-    program.chmod(0o755)
-    return {"ULTRACLUSTER_ROOT": str(tmp_path), "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-
-
-def write(node: dict[str, str], *entries: dict[str, Any], noise: str = "") -> None:
-    text = noise + "".join(json.dumps(one) + "\n" for one in entries)
-    Path(node["ULTRACLUSTER_ROOT"], "journal").write_text(text, encoding="utf-8")
-
-
-def test_it_follows_and_goes_on_after_its_cursor(node: dict[str, str]) -> None:
-    root = Path(node["ULTRACLUSTER_ROOT"])
-    (root / "open").touch()
-    write(node, entry("usb", SECOND), entry(XID_79, 2 * SECOND), noise="no json\n\n{\n")
-    command = [sys.executable, "-ISB", HEALTH / "watch.py"]
-    with subprocess.Popen(command, env=os.environ | node, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        line = json.loads(process.stdout.readline())
-        assert (line["check"], line["code"], line["verb"]) == ("xid", "79", "watch")
-        process.terminate()
-        assert process.wait(300) == 0
-    state = json.loads((root / "var/lib/ultracluster/health/watch.state").read_text())
-    assert state["cursor"] == entry("", 2 * SECOND)["__CURSOR"]
-    write(node, entry(XID_13, 3 * SECOND))
-    with subprocess.Popen(command, env=os.environ | node, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["code"] == "13"
-        process.terminate()
-        process.wait(300)
-    first, second = (root / "calls").read_text().splitlines()[:2]
-    assert "--after-cursor" not in first and "--dmesg" in first and "--boot" in first
-    assert f"--after-cursor={state['cursor']}" in second
-
-
-def test_a_journalctl_that_ends_is_started_again(node: dict[str, str]) -> None:
-    write(node, entry(XID_79, 2 * SECOND))
-    with subprocess.Popen(
-        [sys.executable, "-ISB", HEALTH / "watch.py"],
-        env=os.environ | node,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["code"] == "79"
-        write(node, entry(XID_79, 2 * SECOND), entry(XID_74, 3 * SECOND))
-        assert json.loads(process.stdout.readline())["code"] == "74"
-        process.terminate()
-        process.wait(300)
-
-
-def test_a_reader_that_goes_away_ends_it_and_loses_nothing(node: dict[str, str]) -> None:
-    root = Path(node["ULTRACLUSTER_ROOT"])
-    lines = [entry(XID_13.replace(":53:", f":{bus:02x}:"), (bus + 1) * SECOND) for bus in range(200)]
-    write(node, *lines)
-    command = f"'{sys.executable}' -ISB '{HEALTH / 'watch.py'}' | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        env=os.environ | node,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert '"gpu": "0000:00:00"' in done.stdout
-    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
-    state = json.loads((root / "var/lib/ultracluster/health/watch.state").read_text())
-    told = [line["__CURSOR"] for line in lines].index(state["cursor"])
-    assert told < len(lines) - 1, "what was not told counts as read"
-
-
-def test_a_wrong_call_says_how_it_is_called() -> None:
-    done = subprocess.run(
-        [sys.executable, "-ISB", HEALTH / "watch.py", "now"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "--once FILE" in done.stderr
