@@ -277,7 +277,31 @@ def _end(verb, me, policy, tries):
     if verb == "reboot" and policy.orchestrator == "pcs" and policy.replace:
         return _end("replace", me, policy, tries)
     why = f"a {verb} was asked for {TRIES} times without effect: a person has to look"
-    return Plan(refused="nothing", why=why)
+    return Plan(refused="stuck", why=why)
+
+
+def request(me, policy, *, boot, tries):
+    """What is done about a request of ours to HyperPod that has had its time without effect.
+
+    Args:
+        tries: how often it was made. A replacement that fails is not tried again by HyperPod, and waits for
+            capacity otherwise: it is asked for a second time, and no more.
+    """
+    memory = memory_of(me.comment)
+    waits = bool(me.states & {"FAIL", "FAILING"}) and not me.states & MOVING and policy.recovery
+    if memory is None or memory.boot != boot or not waits:
+        return Plan(refused="foreign", why="not ours to go on with")
+    verb = "replace" if me.reason == ACTION_REPLACE else "reboot"
+    if (memory.action == "replace") is not (verb == "replace"):
+        return Plan(refused="foreign", why="someone has asked for something else")
+    if tries < (TRIES if verb == "reboot" else TRIES // 2):
+        why = f"HyperPod was asked {tries} times to {verb} it, without effect: it is asked again"
+        return Plan((("fail", me.reason),), why=why)
+    if verb == "reboot" and policy.replace:
+        why = f"HyperPod was asked {tries} times to reboot it, without effect: it is asked to replace it"
+        return Plan((("fail", ACTION_REPLACE),), why=why, memory=replace(memory, action="replace"))
+    why = f"HyperPod was asked {tries} times to {verb} it, without effect: a person has to look"
+    return Plan(refused="stuck", why=why)
 
 
 def _by_whom(verb, me, policy):

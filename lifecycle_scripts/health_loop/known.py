@@ -232,6 +232,7 @@ class Plan:
     steps: tuple = ()
     why: str = ""
     refused: str = ""
-    """Why not all of it is done, as a word: `foreign`, `ours`, `share`, `hour`, `nothing`; else empty."""
+    """Why not all of it is done, as a word: `foreign`, `ours`, `share`, `hour`, `nothing`, `stuck` (a person
+    has to look, for what was asked has no effect); else empty."""
     memory: object = field(default=None)
     """What the node's comment becomes with it; None where it stays."""

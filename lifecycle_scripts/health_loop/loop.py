@@ -16,9 +16,10 @@ import decide
 import jobs
 import open_faults
 import place
-from known import ACTION_REBOOT, ACTION_REPLACE, HELD, LAST_WEIGHT, MOVING, Plan, memory_of
+import recovery
+from known import ACTION_REBOOT, ACTION_REPLACE, LAST_WEIGHT, MOVING, Plan, memory_of
 from place import say
-from slurm import Slurm, SlurmError
+from slurm import Slurm, SlurmError, take
 
 _ASKED = "asked.json"
 """When slurmctld last said that this node is not held by us."""
@@ -246,11 +247,12 @@ class Loop:
         comment = () if plan.memory is None else (f"Comment={plan.memory.text}",)
         for word, text in plan.steps:
             if word == "drain":
-                self._swap(me, "DRAIN", text, plan.memory)
+                take(self.slurm, me, "DRAIN", text, plan.memory)
             elif word == "fail":
                 if text not in (ACTION_REBOOT, ACTION_REPLACE):
                     raise ValueError(text)
-                self._swap(me, "FAIL", text, plan.memory)
+                take(self.slurm, me, "FAIL", text, plan.memory)
+                recovery.asked(text, self.boot)
             elif word == "reboot":
                 if comment:
                     self.slurm.update(me.name, *comment)
@@ -284,30 +286,6 @@ class Loop:
                 command = ["/usr/bin/env", "systemctl", *force, "reboot"]
                 subprocess.run(command, timeout=30, check=False)
 
-    def _swap(self, me, state, reason, memory):
-        """Takes the node, and gives it back at once where someone else has taken it at the same moment.
-
-        Raises:
-            SlurmError: it is someone else's now.
-        """
-        settings = [("State", state), ("Reason", reason)]
-        if memory is not None:
-            settings.append(("Comment", memory.text))
-        before, after = self.slurm.swap(me.name, *settings)
-        if before is None:
-            return
-        if before.foreign and before.states & (HELD | {"DOWN"}):
-            theirs = next((word for word in ("FAIL", "DOWN") if word in before.states), "DRAIN")
-            self.slurm.update(
-                me.name,
-                f"State={theirs}",
-                f"Reason={before.reason or 'not ours'}",
-                f"Comment={before.comment}",
-            )
-            raise SlurmError(f"at this moment the node became {before.described}: that is restored")
-        if after.reason != reason:
-            raise SlurmError(f"at this moment the node became {after.described}")
-
     # --- going on with a node that was drained ---
 
     def follow(self):
@@ -324,8 +302,12 @@ class Loop:
             if kept:
                 place.write(place.STATE / "drained.json", {})
             place.write(place.RUN / _ASKED, {"at": time.monotonic()})
-            self._lost(me)
-            self._do(decide.preferred(me, fatal=book.fatal(self.settings.ignore)), me)
+            if not self._ask_again(me):
+                self._lost(me)
+                if not me.foreign:
+                    recovery.forget()
+                    self._settle(open_faults.settled)
+                self._do(decide.preferred(me, fatal=book.fatal(self.settings.ignore)), me)
             return
         if me.states & MOVING:
             return
@@ -342,7 +324,7 @@ class Loop:
             or memory.boot != self.boot
             or (memory.action in ("", "drain") and not memory.event and not event)
         )
-        if not on_it and rebooted and _elapsed(kept.get("passed", 0)) >= _PAUSE_SECONDS:
+        if not on_it and rebooted and place.elapsed(kept.get("passed", 0)) >= _PAUSE_SECONDS:
             passes = self._passes(by, kept)
             kept.update(passes=kept["passes"] + 1 if passes else 0, passed=int(time.time()))
         warned = kept.get("warned")
@@ -353,14 +335,41 @@ class Loop:
             boot=self.boot,
             now=int(time.time()),
             passes=kept["passes"],
-            warned=None if warned is None else _elapsed(warned) >= self.settings.checkpoint_seconds,
+            warned=None if warned is None else place.elapsed(warned) >= self.settings.checkpoint_seconds,
             open_event=event,
             tries=kept.get("tries", {}),
         )
         if kept.get("said") != plan.why:
             say(f"{_words(plan) or 'waits'}: {plan.why}")
             kept["said"] = plan.why
+        if plan.refused == "stuck":
+            self._settle(open_faults.stuck)
         self._step(plan, me, kept)
+
+    def _ask_again(self, me):
+        """True where the node waits for HyperPod because this node asked. What has had its time in vain is
+        asked for again, or more is."""
+        request = recovery.of(me.reason, self.boot)
+        if request is None:
+            return False
+        if not recovery.is_due(request):
+            return True
+        plan = decide.request(me, self._policy(), boot=self.boot, tries=request["tries"])
+        if plan.refused == "foreign":
+            return False
+        if plan.refused == "stuck":
+            if self._settle(open_faults.stuck):
+                say(f"waits: {plan.why}")
+        elif not self.slurm.jobs(self.name):
+            say(f"{_words(plan)}: {plan.why}")
+            self._do(plan, self._unchanged(me))
+        return True
+
+    def _settle(self, change):
+        """Changes the book; whether that is another one."""
+        with self._book() as book:
+            before, book.now = book.now, change(book.now)
+            return book.now != before
 
     def _lost(self, me):
         """Asks again for what a slurmctld has lost that was killed before it saved its state: the node's
@@ -379,7 +388,7 @@ class Loop:
         word = plan.steps[0][0] if plan.steps else ""
         tries = kept.setdefault("tries", {})
         pause = min(_AGAIN_SECONDS * 2 ** max(tries.get(word, 0) - 1, 0), _LONGEST_SECONDS)
-        due = _elapsed(kept.get(word, 0)) >= pause
+        due = place.elapsed(kept.get(word, 0)) >= pause
         if word == "warn":
             kept["warned"] = int(time.time())
         if word and due:
@@ -445,12 +454,6 @@ class Loop:
         if now.reason != me.reason or now.states != me.states:
             raise SlurmError(f"{me.name} has changed to {now.described}: nothing is done")
         return now
-
-
-def _elapsed(at):
-    """Seconds since then; for ever where a clock that was ahead wrote it, and has been set since."""
-    passed = time.time() - at
-    return passed if passed > -60 else float("inf")
 
 
 def _own(nodes, name):

@@ -18,7 +18,9 @@ SAME_SECONDS = 60
 """Lines of one fault within this time are one occurrence."""
 UNANSWERED = ("", "share", "hour", "foreign", "lock", "slurm", "name")
 """Answers after which a row is tried again."""
-_TAKEN = ("drain", "reboot", "remember", "ours", "waiting")
+STUCK = "stuck"
+"""Answer where nothing that was asked has had an effect: a person has to look."""
+_TAKEN = ("drain", "reboot", "remember", "ours", "waiting", STUCK)
 """Answers after which the node is out of work."""
 _MOST_PAUSES = 8
 _MOST_ROWS, _MOST_TIMES = 100, 200
@@ -196,6 +198,25 @@ def went_on(book):
     rows = {
         key: replace(row, answer="drain") if row.answer == "waiting" else row
         for key, row in book.rows.items()
+    }
+    return replace(book, rows=rows)
+
+
+def stuck(book):
+    """The book of a node that no request has brought back: reported until someone does."""
+    rows = {
+        key: replace(row, answer=STUCK)
+        if row.answer in _TAKEN and rank(row.finding) >= ORDER.index("reboot-idle")
+        else row
+        for key, row in book.rows.items()
+    }
+    return replace(book, rows=rows)
+
+
+def settled(book):
+    """The book of a node that is back in service on the same boot: someone has decided so."""
+    rows = {
+        key: replace(row, answer="drain") if row.answer == STUCK else row for key, row in book.rows.items()
     }
     return replace(book, rows=rows)
 

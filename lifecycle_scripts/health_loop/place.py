@@ -58,6 +58,12 @@ def say(text):
         pass
 
 
+def elapsed(at):
+    """Seconds since then; for ever where a clock that was ahead wrote it, and has been set since."""
+    passed = time.time() - at
+    return passed if passed > -60 else float("inf")
+
+
 def boot():
     """Eight digits of this boot's id; empty where it cannot be read, which is never another boot."""
     try:

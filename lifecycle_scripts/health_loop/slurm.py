@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from known import Node
+from known import HELD, Node
 
 LOCK = "ultracluster_health"
 """A reservation of one minute. slurmctld makes only one of a name, so it is a lock for the whole cluster
@@ -158,6 +158,30 @@ class Slurm:
 
     def unlock(self):
         self.run("scontrol", "delete", f"ReservationName={LOCK}")
+
+
+def take(slurm, me, state, reason, memory):
+    """Takes the node, and gives it back at once where someone else has taken it at the same moment.
+
+    Raises:
+        SlurmError: it is someone else's now.
+    """
+    settings = [("State", state), ("Reason", reason)]
+    if memory is not None:
+        settings.append(("Comment", memory.text))
+    before, after = slurm.swap(me.name, *settings)
+    if before is None:
+        return
+    # a request of ours that is made again finds itself
+    same = (before.reason, before.states) == (me.reason, me.states)
+    if not same and before.foreign and before.states & (HELD | {"DOWN"}):
+        theirs = next((word for word in ("FAIL", "DOWN") if word in before.states), "DRAIN")
+        slurm.update(
+            me.name, f"State={theirs}", f"Reason={before.reason or 'not ours'}", f"Comment={before.comment}"
+        )
+        raise SlurmError(f"at this moment the node became {before.described}: that is restored")
+    if after.reason != reason:
+        raise SlurmError(f"at this moment the node became {after.described}")
 
 
 def environment(base, root=None):

@@ -20,7 +20,7 @@ METRICS = {
     "ultracluster_neuron_devices_expected": ("gauge", "Neuron devices that this node should have"),
 }
 _CHECKS = "var/lib/ultracluster/health"
-_OPEN = ("share", "hour", "foreign", "lock", "slurm", "name", "waiting", "dry-run")
+_OPEN = ("share", "hour", "foreign", "lock", "slurm", "name", "waiting", "stuck", "dry-run")
 """Answers of a fault that stays open (health_loop/open_faults.py)."""
 _RESULTS = {"ok": 0, "warn": 1, "critical": 2, "unknown": 3}
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,40}")
