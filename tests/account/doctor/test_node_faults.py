@@ -85,3 +85,45 @@ def test_a_row_for_some_generations_is_said_only_of_them() -> None:
         said += row.id in ids(row.line, row.generations[0])
         assert row.id not in ids(row.line), "of an unknown generation nothing grave is said"
     assert said > len(rows) // 2
+
+
+@pytest.mark.parametrize(
+    ("status", "row"),
+    [
+        ("NRT_EXEC_HW_ERR_HBM_UE", ["neuron-line-hbm"]),
+        ("nrt_execute status=1202 NRT_EXEC_HW_ERR_NC_UE", ["neuron-line-core"]),
+        ("NRT_EXEC_HW_ERR_DMA_ABORT", ["neuron-line-dma"]),
+        ("NRT_EXEC_HW_ERR_REPAIRABLE_HBM_UE", ["neuron-line-repairable"]),
+        ("NRT_EXEC_HW_ERR_COLLECTIVES", []),  # a rank that hangs, not this node
+        ("NRT_EXEC_COMPLETED_WITH_NUM_ERR", []),
+    ],
+)
+def test_statuses_of_neurons_runtime_name_the_fault_of_the_device(status: str, row: list[str]) -> None:
+    assert ids(status) == ids(status.lower()) == row
+
+
+@pytest.mark.parametrize(
+    ("word", "generation", "row"),
+    [
+        ("NvidiaXID74Error", "hopper", "xid-74"),
+        ("NvidiaXID74Error", "blackwell", "xid-74-other"),
+        ("NvidiaXID95Error", "ampere", "xid-95-a100"),
+        ("NvidiaXID95Error", "hopper", "xid-95"),
+        ("XID 74 on GPU 3", "hopper", "xid-74"),
+        ("DCGMHealthCode85", "hopper", "dcgm-pending"),
+        ('{"condition: ":"XID Error","data":{"ErrNum":48}}', "hopper", "xid-48"),
+    ],
+)
+def test_a_word_without_the_drivers_line_is_judged_by_the_generation(
+    word: str, generation: str, row: str
+) -> None:
+    assert ids(word, generation) == ids(word.upper(), generation) == [row]
+
+
+def test_a_number_of_dcgm_that_nobody_lists_has_no_row() -> None:
+    assert ids("DCGMHealthCode7777") == ids("DCGMFieldError230") == []
+
+
+def test_the_word_of_an_agent_comes_before_its_line_for_unknown_hardware() -> None:
+    line = "NeuronHasError_DMA_ERROR nd0: NEURON_HW_ERR=DMA_ERROR"
+    assert ids(line) == ["neuron-line-dma"]

@@ -22,6 +22,14 @@ _MENTIONS = (
 )
 """Names of a fault in the words of this package, in reasons of nodes, and in DCGM's violations of a policy as
 HyperPod's agent logs them."""
+_STATUS = re.compile(r"\bNRT_EXEC_HW_ERR_([A-Z_]+)\b", re.IGNORECASE)
+_STATUSES = {
+    "HBM_UE": "line_hbm",
+    "NC_UE": "line_core",
+    "DMA_ABORT": "line_dma",
+    "REPAIRABLE_HBM_UE": "line_repairable",
+}
+"""What Neuron's runtime makes of its driver's errors (AWS Neuron documentation, nrt_status, 2026-08-21)."""
 _RUNBOOKS = {"reset": "GpuXidReset", "reboot": "GpuXidReboot", "replace": "GpuXidReplace"}
 _DO = {
     "requeue": "submit the job again; the node may stay",
@@ -76,6 +84,9 @@ def _faults(line: str, generations: Sequence[str]) -> Iterator[str]:
     for pattern, reason in _MENTIONS:
         if match := pattern.search(line):
             yield from _row_of(reason.format(match[1].lower()), generations)
+    for status in _STATUS.findall(line):
+        if code := _STATUSES.get(status.upper()):
+            yield from _row_of(f"ultracluster:neuron:{code}", generations)
     yield from by_agents
 
 
