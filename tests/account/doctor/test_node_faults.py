@@ -127,3 +127,19 @@ def test_a_number_of_dcgm_that_nobody_lists_has_no_row() -> None:
 def test_the_word_of_an_agent_comes_before_its_line_for_unknown_hardware() -> None:
     line = "NeuronHasError_DMA_ERROR nd0: NEURON_HW_ERR=DMA_ERROR"
     assert ids(line) == ["neuron-line-dma"]
+
+
+def test_a_condition_of_several_faults_names_each() -> None:
+    line = (
+        "AcceleratedHardwareReady False NvidiaXID64Error detected XID-95 on the instance, review kernel logs "
+        "for additional information.; detected XID-64 on the instance, review kernel logs"
+    )
+    assert sorted(ids(line, "hopper")) == ["xid-64", "xid-95"]
+    assert ids("we have never detected XID-9x, nor XID-79 here") == []
+
+
+def test_what_a_repair_does_and_what_the_row_asks_do_not_contradict() -> None:
+    (repaired,) = node_fault_diagnoses(["NvidiaNVLinkError: detected 3 NVLink errors"], ["hopper"])
+    assert repaired.failure.do.startswith("before node repair acts")
+    (recorded,) = node_fault_diagnoses(["NvidiaXID154Warning"], ["hopper"])
+    assert recorded.failure.do.startswith("nothing happens by itself")

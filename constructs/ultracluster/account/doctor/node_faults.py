@@ -18,10 +18,12 @@ _MENTIONS = (
     (re.compile(r"\bXID (\d{1,5}) on GPU", re.IGNORECASE), "ultracluster:xid:{}"),
     (re.compile(r"last XID of GPU \S+ is (\d{1,5})\b", re.IGNORECASE), "ultracluster:xid:{}"),
     (re.compile(r"\b(ultracluster:[a-z0-9_-]+:[a-z0-9_-]+)", re.IGNORECASE), "{}"),
+    # a condition has the last reason, and the words of all (aws/eks-node-monitoring-agent, node_exporter.go)
+    (re.compile(r"\bdetected (?:unknown )?XID-(\d{1,5})\b", re.IGNORECASE), "ultracluster:xid:{}"),
     (re.compile(r"\bXID Error\W.{0,200}?ErrNum\W{1,6}(\d{1,5})\b", re.IGNORECASE), "ultracluster:xid:{}"),
 )
-"""Names of a fault in the words of this package, in reasons of nodes, and in DCGM's violations of a policy as
-HyperPod's agent logs them."""
+"""Names of a fault in the words of this package, in reasons of nodes, in messages of the agent of EKS, and in
+DCGM's violations of a policy as HyperPod's agent logs them."""
 _STATUS = re.compile(r"\bNRT_EXEC_HW_ERR_([A-Z_]+)\b", re.IGNORECASE)
 _STATUSES = {
     "HBM_UE": "line_hbm",
@@ -31,6 +33,7 @@ _STATUSES = {
 }
 """What Neuron's runtime makes of its driver's errors (AWS Neuron documentation, nrt_status, 2026-08-21)."""
 _RUNBOOKS = {"reset": "GpuXidReset", "reboot": "GpuXidReboot", "replace": "GpuXidReplace"}
+_LOOK = "nothing happens by itself: see whether jobs still run, and read the lines around it"
 _DO = {
     "requeue": "submit the job again; the node may stay",
     "reset": "drain the node and reboot it, which resets its GPUs: `ultracluster nodes reboot`",
@@ -82,7 +85,7 @@ def _faults(line: str, generations: Sequence[str]) -> Iterator[str]:
                 yield row["id"]
             break  # a second driver's words in a line are quoted
     for pattern, reason in _MENTIONS:
-        if match := pattern.search(line):
+        for match in pattern.finditer(line):
             yield from _row_of(reason.format(match[1].lower()), generations)
     for status in _STATUS.findall(line):
         if code := _STATUSES.get(status.upper()):
@@ -128,9 +131,10 @@ def _judge(message: str, generations: Sequence[str]) -> dict[str, Any] | None:
 
 def _as_failure(row: Fault, texts: Sequence[str]) -> KnownFailure:
     code = f"ultracluster:{row.check}:{row.codes[0]}"
-    act = _DO.get(
-        row.action, "nothing happens by itself: see whether jobs still run, and read the lines around it"
-    )
+    agents = _by_agents(row, texts)
+    act = _DO.get(row.action, _LOOK)
+    if act == _LOOK and any(_REPAIRS[verb] in words for words in agents for verb in ("reboot", "replace")):
+        act = "before node repair acts, see whether jobs still run, and read the kernel's log of the node"
     if row.when_idle != "none" and row.action in ("none", "requeue"):
         act = f"{act}; reboot the node when no job runs" if row.action == "requeue" else _WHEN_IDLE
     if row.repeats and row.repeats.action == "replace" != row.action:
@@ -147,7 +151,7 @@ def _as_failure(row: Fault, texts: Sequence[str]) -> KnownFailure:
         unless="",
         words=(),
         cause=row.meaning,
-        differs="; ".join([differs, *_by_agents(row, texts)]),
+        differs="; ".join([differs, *agents]),
         do=act,
         run=f"ultracluster nodes why ENVIRONMENT {code}",
         page=page or f"faults.md#{row.check}",
