@@ -70,7 +70,7 @@ def _of_families(component: str, lowest: str) -> dict[str, Any]:
     floors: dict[str, Any] = {}
     for kind in instance_types().values():
         rows = instance_rows(kind.accelerator.name, kind.name) if kind.accelerator else ()
-        for row in rows:
+        for row in (one for one in rows if not one.recommended):
             for one in row.require:
                 family, branch = kind.name.partition(".")[0], str(one.value).partition(".")[0]
                 known = floors[family]["version"] if family in floors else lowest

@@ -61,9 +61,24 @@ CASES = [
         "must be 595.91.07",
         {"nvidia-driver.version": "595.112.07"},
     ),
+    Case(
+        "SWC004",
+        {"nvidia-driver.version": "590.48.01"},
+        "must be >= 595.45.04",
+        {"cuda-runtime.version": "13.1"},
+    ),
     Case("SWC010", {"nccl.version": "2.16.2"}, "must be >= 2.17.1", {"nccl.version": "2.17.1-1"}),
     Case("SWC011", {"nccl.version": "2.32.3"}, "must be <= 2.31.2-1", {"nccl.version": "2.31.2-1"}),
     Case("SWC011", {"aws-ofi-nccl.version": "1.20.0"}, "must be <= 2.30.4", {"nccl.version": "2.30.4-1"}),
+    Case(
+        "SWC012",
+        {"nccl.version": "2.28.7", "aws-ofi-nccl.version": "1.17.1"},
+        "must be >= 1.17.2",
+        {"nccl.version": "2.27.7"},
+    ),
+    Case(
+        "SWC013", {"aws-ofi-nccl.version": "1.16.3"}, "must be >= 1.17.1", {"nccl.provides": {"cuda": "12.9"}}
+    ),
     Case("SWC020", {"libfabric.version": "1.17.0"}, "must be >= 1.22.0", {"libfabric.version": "1.22.0"}),
     Case(
         "SWC020",
@@ -151,6 +166,24 @@ CASES = [
         {"efa-installer.version": "1.42.0"},
     ),
     Case(
+        "SWC024",
+        {"efa-installer.version": "1.32.0", "efa-installer.artifacts.0.os": ["ubuntu24.04"]},
+        "without ubuntu24.04",
+        {"efa-installer.version": "1.33.0"},
+    ),
+    Case(
+        "SWC024",
+        {"efa-installer.version": "1.24.1", "efa-installer.artifacts.0.os": ["al2023"]},
+        "without al2023",
+        {"efa-installer.version": "1.42.0"},
+    ),
+    Case(
+        "SWC024",
+        {"efa-installer.version": "1.17.3", "efa-installer.artifacts.0.os": ["ubuntu22.04"]},
+        "without ubuntu22.04",
+        {"efa-installer.version": "1.42.0"},
+    ),
+    Case(
         "SWC025",
         {"aws-ofi-nccl.provides": {"library": "libnccl-net.so"}},
         "must be libnccl-net-ofi.so",
@@ -167,6 +200,24 @@ CASES = [
         {"aws-ofi-nccl.install_path": "/opt/aws-ofi-nccl"},
         "must be /opt/amazon/ofi-nccl",
         {"aws-ofi-nccl.install_path": "/opt/amazon/ofi-nccl"},
+    ),
+    Case(
+        "SWC026",
+        {"efa-installer.version": "1.40.0", "aws-ofi-nccl.version": "1.7.1"},
+        "must be >= 1.7.2",
+        {"aws-ofi-nccl.version": "1.7.2"},
+    ),
+    Case(
+        "SWC027",
+        {"efa-installer.version": "1.43.2"},
+        "must be >= 1.43.3",
+        {"nvidia-driver.version": "575.57.08"},
+    ),
+    Case(
+        "SWC027",
+        {"efa-installer.provides": {"efa": "2.17.2"}},
+        "must be >= 2.17.3",
+        {"efa-installer.provides": {"efa": "2.17.3"}},
     ),
     Case(
         "SWC030",

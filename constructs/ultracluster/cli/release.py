@@ -97,15 +97,16 @@ def check(
     """Check that the parts of a release fit together, and agree with what public sources record.
 
     Exit code 2 if they do not. With --online 1 if a source has nothing or something else, 3 if one did not
-    answer.
+    answer. Families of instance types that require a newer version are listed; the release may serve the
+    others, so the exit code stays.
     """
-    from ultracluster.software import solve
+    from ultracluster.software import every_instance_breach, solve
     from ultracluster.software.installing import only_bundled
 
     found = _read(release)
     recorded = _held(release, found)
     answers = ask_sources(found, cache) if online else []
-    verdicts = solve(found)
+    verdicts, too_old = solve(found), every_instance_breach(found)
     broken = [verdict for verdict in verdicts if verdict.blocks]
     if as_json:
         rows = [_verdict(verdict) for verdict in verdicts]
@@ -114,6 +115,7 @@ def check(
             {
                 "release": found.release,
                 "constraints": rows,
+                "instance_types": [_verdict(verdict) for verdict in too_old],
                 "artefacts": recorded.total,
                 "checked": recorded.checked,
                 "unrecorded": [f"{row.component}: {row.name}: {row.detail}" for row in recorded.open],
@@ -124,15 +126,9 @@ def check(
         )
     else:
         for verdict in verdicts:
-            row = verdict.constraint
-            state = "BROKEN" if verdict.blocks else "warning" if verdict.state == "broken" else verdict.state
-            typer.echo(f"{row.id}  {state:14}  {row.title}")
-            if verdict.state != "not-applicable":
-                typer.echo(f"        {verdict.detail}")
-            if verdict.state == "broken":
-                typer.echo(f"        {row.why}")
-            if verdict.state != "not-applicable":
-                typer.echo(f"        {row.source} ({row.date})")
+            _print_verdict(verdict)
+        for verdict in too_old:
+            _print_verdict(verdict, broken="too old")
         warned = sum(verdict.state == "broken" for verdict in verdicts) - len(broken)
         for line in recorded.contradictions:
             typer.echo(f"CONTRADICTION  {line}")
@@ -146,6 +142,8 @@ def check(
             f"{found.release}: {len(broken)} broken, {warned} warnings, {undecided} undecided "
             f"of {len(verdicts)} constraints; {_open(found)}"
         )
+        if below := sum(verdict.blocks for verdict in too_old):
+            typer.echo(f"below the minimum of {below} of the instance types above, and refused only for them")
     if broken or recorded.contradictions:
         raise typer.Exit(2)
     if code := exit_code(answers):
@@ -191,6 +189,18 @@ def _open(release: Release) -> str:
     counts = {what: sum(one.what == what for one in release.unlocked) for what in ("file", "key")}
     words = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count]
     return f"{' and '.join(words)} not locked" if words else "all locked"
+
+
+def _print_verdict(verdict: Verdict, *, broken: str = "BROKEN") -> None:
+    row = verdict.constraint
+    state = broken if verdict.blocks else "warning" if verdict.state == "broken" else verdict.state
+    typer.echo(f"{row.id}  {state:14}  {row.title}")
+    if verdict.state == "not-applicable":
+        return
+    typer.echo(f"        {verdict.detail}")
+    if verdict.state == "broken":
+        typer.echo(f"        {row.why}")
+    typer.echo(f"        {row.source} ({row.date})")
 
 
 def _verdict(verdict: Verdict) -> ConstraintRow:

@@ -18,7 +18,7 @@ from ultracluster.software.lock import (
     release_file,
     release_names,
 )
-from ultracluster.software.solver import Verdict, breaches, instance_breaches, solve
+from ultracluster.software.solver import Verdict, breaches, every_instance_breach, instance_breaches, solve
 
 __all__ = [
     "Artifact",
@@ -34,6 +34,7 @@ __all__ = [
     "breaches",
     "completed",
     "environment_lock",
+    "every_instance_breach",
     "instance_breaches",
     "load_release",
     "nearest_releases",

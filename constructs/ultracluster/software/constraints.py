@@ -60,7 +60,11 @@ class InstanceConstraint(Model):
     """Names as the EC2 API has them: `B200`."""
     families: Many[str] = ()
     """Only these families of instance types (`p5en`); none named is every one with the accelerator."""
+    types: Many[str] = ()
+    """Only these instance types (`p5.4xlarge`); none named is every one of the families."""
     severity: Literal["error", "warning"]
+    recommended: bool = False
+    """AWS recommends the minimum: a release must have it, and a node with less still joins."""
     why: Annotated[str, Field(min_length=10)]
     source: Annotated[str, Field(min_length=10)]
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]

@@ -5,7 +5,7 @@ What is not known is never a breach: a fact that a release does not state leaves
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,18 +48,25 @@ def instance_rows(accelerator: str, instance_type: str) -> list[InstanceConstrai
     return [
         row
         for row in constraints().instances
-        if accelerator in row.accelerators and (not row.families or family in row.families)
+        if accelerator in row.accelerators
+        and (not row.families or family in row.families)
+        and (not row.types or instance_type in row.types)
     ]
 
 
 def instance_breaches(release: Release, accelerator: str, instance_type: str = "") -> list[Verdict]:
     """Return what an instance type requires and the release does not have."""
-    found: list[Verdict] = []
-    for row in instance_rows(accelerator, instance_type):
-        state, detail = _all(release, row.require)
-        if state == "broken":
-            found.append(Verdict(row, state, detail))
-    return found
+    return _broken(release, instance_rows(accelerator, instance_type))
+
+
+def every_instance_breach(release: Release) -> list[Verdict]:
+    """Return the same for every instance type, in the order of the ids."""
+    return _broken(release, constraints().instances)
+
+
+def _broken(release: Release, rows: Iterable[InstanceConstraint]) -> list[Verdict]:
+    answers = [(row, *_all(release, row.require)) for row in rows]
+    return [Verdict(row, state, detail) for row, state, detail in answers if state == "broken"]
 
 
 def _verdict(release: Release, constraint: Constraint) -> Verdict:

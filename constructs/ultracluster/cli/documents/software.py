@@ -108,6 +108,8 @@ class SourceAnswer(TypedDict):
 class ReleaseCheck(TypedDict):
     release: str
     constraints: list[ConstraintRow]
+    instance_types: list[ConstraintRow]
+    """Minimum versions of families of instance types that the release is below."""
     artefacts: int
     """Files and packages of repositories that it names."""
     checked: int
