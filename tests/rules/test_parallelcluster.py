@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from parallelcluster.cases import BASE, CAPACITY, CASES, GPU, TYPE
 from parallelcluster.harness import package_limits
@@ -16,6 +18,7 @@ from ultracluster.config.parallelcluster import (
 )
 from ultracluster.model import resolve
 from ultracluster.rules import check
+from ultracluster.rules.parallelcluster import groups
 from ultracluster.rules.sets import PCL
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(PCL, cases=CASES)
@@ -48,6 +51,19 @@ def test_settings_and_groups_are_judged_without_a_file() -> None:
         ("PCL081", "directory_service.domain_address"),
     ]
     assert ("PCL010", (), "gpu") in [(one.code, one.path, one.instead) for one in check(group)]
+
+
+def test_many_queues_warn_until_a_release_is_known_to_be_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of one partition are one queue; a release with a fix says nothing."""
+    queues = {**BASE, **{f"node_groups.more{number}": GPU for number in range(40)}}
+    together = {**BASE, **{f"node_groups.more{n}": {**GPU, "partition": "gpu"} for n in range(40)}}
+    assert "PCL099" in [one.code for one in found(PCL, queues)]
+    assert "PCL099" not in [one.code for one in found(PCL, together)]
+    limits = parallelcluster()
+    for fixed, warns in (("3.17.0", True), ("3.16.1", False)):
+        many = replace(limits.many_queues, fixed_in=fixed)
+        monkeypatch.setattr(groups, "parallelcluster", lambda many=many: replace(limits, many_queues=many))
+        assert ("PCL099" in [one.code for one in found(PCL, queues)]) == warns, fixed
 
 
 @pytest.mark.slow

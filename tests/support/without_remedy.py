@@ -106,6 +106,7 @@ WITHOUT_REMEDY = {
     "PCL095": "fact",
     "PCL096": "fact",
     "PCL097": "fact",
+    "PCL099": "decision",
     "PCS003": "decision",
     "PCS004": "decision",
     "PCS025": "fact",

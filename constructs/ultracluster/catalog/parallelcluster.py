@@ -33,6 +33,17 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ManyQueues:
+    """From how many queues on an update may take too long. Source: aws/aws-parallelcluster#7519."""
+
+    least: int
+    seconds: int
+    """Time-out of the head node for the files of all queues together."""
+    fixed_in: str | None
+    """First release without it; None until one is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
     """What ParallelCluster asks of a family of instance types."""
 
@@ -56,6 +67,7 @@ class Limits:
     names: Names
     counts: Mapping[str, int]
     """At most so many `queues`, `compute_resources`, `login_pools`, `tags` in a cluster."""
+    many_queues: ManyQueues
     head_memory: Mapping[str, float]
     """Memory of the head node in GB: `base_gb` and one per `nodes_per_gb` nodes, up to `enough_gb`."""
     log_retention_days: tuple[int, ...]
@@ -137,6 +149,7 @@ def parallelcluster() -> Limits:
         same_configuration=tuple(data["same_configuration"]["versions"]),
         names=Names(**names),
         counts=data["counts"],
+        many_queues=ManyQueues(**{key: data["many_queues"][key] for key in ("least", "seconds", "fixed_in")}),
         head_memory=data["head_memory"],
         log_retention_days=tuple(data["log_retention_days"]),
         image_names=data["image_names"],

@@ -916,6 +916,14 @@ CLUSTER_CASES = [
         directory(),
     ),
     case(
+        "PCL099",
+        more(11, GPU),
+        "node_groups",
+        "there are 12 partitions. In each update the head node has 30 seconds",
+        "fewer than 12 partitions",
+        {"node_groups.more0": ...},
+    ),
+    case(
         "SOF008",
         {"orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from ultracluster.catalog.parallelcluster import parallelcluster
+from ultracluster.catalog.parallelcluster import parallelcluster, version
 from ultracluster.config.capacity import Spot
+from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import anywhere, ask, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
@@ -100,6 +101,30 @@ def queue_limit(cluster: Cluster) -> Iterator[Breach]:
             ask(
                 "decision",
                 f"use {limit} partitions or fewer: groups that share one are different nodes of one queue",
+            ),
+        )
+
+
+@PCL.rule(
+    99,
+    "warning",
+    "A cluster should have few enough queues that an update finishes in time",
+    source="GitHub aws/aws-parallelcluster#7519",
+    date="2026-11-28",
+)
+def many_queues(cluster: Cluster, settings: ParallelCluster) -> Iterator[Breach]:
+    many, count = parallelcluster().many_queues, len(cluster.partitions)
+    fixed = many.fixed_in and version(settings.version) >= version(many.fixed_in)
+    if many.least <= count <= parallelcluster().counts["queues"] and not fixed:
+        yield Breach(
+            ("node_groups",),
+            f"there are {count} partitions. In each update the head node has {many.seconds} seconds to fetch "
+            "the files of all queues together, and an update that takes longer is rolled back "
+            "(reported for 3.15.0, not known to be fixed).",
+            ask(
+                "decision",
+                f"use fewer than {many.least} partitions (groups of one partition are one queue), or "
+                "acknowledge it after an update of this size has passed",
             ),
         )
 
