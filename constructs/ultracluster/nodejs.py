@@ -12,6 +12,12 @@ from pathlib import Path
 SUPPORTED = (22, 24)
 """Major versions that the CDK's kernel supports and that get security updates (nodejs.org, 2026-11-22)."""
 
+MORE = "ULTRACLUSTER_MORE_ENVIRONMENTS"
+"""Variable with further environment files for the same process, which starts the CDK's kernel once: a JSON
+list of [file, folder for its templates]."""
+NEXT = "ultracluster: about file "
+"""With its number, the line on standard error before what is said of a file, where there are several."""
+
 
 class NoNodeError(RuntimeError):
     """There is no Node.js; the text says how to get one."""

@@ -28,8 +28,8 @@ CHANGED = Path("constructs/ultracluster/network/efa_security_group.py")
 NOW, THEN = '"EFA nodes: all traffic within the group"', '"EFA nodes of the older version"'
 """A text that cannot be changed in place: what a version that says it otherwise would cost is a new group."""
 APP = Path("constructs/ultracluster/app.py")
-CHECKED = "cdk.App(context=cdk_flags())"
-UNCHECKED = "cdk.App(context=cdk_flags(), builtin_cloud_formation_validation=False)"
+CHECKED = "cdk.App(context=cdk_flags(),"
+UNCHECKED = "cdk.App(context=cdk_flags(), builtin_cloud_formation_validation=False,"
 """The older version does not check its templates: that takes longer than all else."""
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -292,6 +293,25 @@ def test_outside_of_a_checkout_it_says_what_is_missing(
 # ------------------------------------------------------------------------------------- real environments
 
 
+def test_two_files_outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `validate` takes them: no app.py, no cdk.json, and nothing of the folder is imported."""
+    text = (ROOT / "environments" / "dev.yaml").read_text()
+    (tmp_path / "old.yaml").write_text(text)
+    (tmp_path / "new.yaml").write_text(
+        text.replace("throughput_mbps_per_tib: 250", "throughput_mbps_per_tib: 125")
+    )
+    (tmp_path / "json.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.chdir(tmp_path)
+    result = run("old.yaml", "new.yaml", "--json")
+
+    assert result.exit_code == 3, result.output
+    lost = {
+        change["path"] for change in json.loads(result.stdout)["changes"] if change["verdict"] == "DATA LOSS"
+    }
+    assert lost == {"LustreConfiguration.PerUnitStorageThroughput"}
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["json.py", "new.yaml", "old.yaml"]
+
+
 def git(folder: Path, *arguments: str) -> None:
     who = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
@@ -330,13 +350,17 @@ def synthesised_once(assemblies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The app runs once for each environment: both tests compare with the same one."""
     run_app = synthesis.run_app
 
-    def run(root: Path, file: Path, out: Path) -> subprocess.CompletedProcess[str]:
-        kept = assemblies / sha256(file.read_bytes()).hexdigest()
-        if kept.exists():
-            shutil.copytree(kept, out)
-            return subprocess.CompletedProcess([], 0, "", "")
-        done = run_app(root, file, out)
-        shutil.copytree(out, kept)
+    def run(
+        root: Path, file: Path, out: Path, *, further: Sequence[tuple[str, str]] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.CompletedProcess[str]([], 0, "", "")
+        for made, folder in ((file, out), *((Path(one), Path(place)) for one, place in further)):
+            kept = assemblies / sha256(made.read_bytes()).hexdigest()
+            if kept.exists():
+                shutil.copytree(kept, folder)
+                continue
+            done = run_app(root, made, folder)
+            shutil.copytree(folder, kept)
         return done
 
     monkeypatch.setattr(synthesis, "run_app", run)

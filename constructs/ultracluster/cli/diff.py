@@ -102,7 +102,7 @@ def diff(
         if templates is not None and not names and len(others) == 1:
             found = compare.of_templates(*templates)
         elif len(names) == 2 and not others:
-            old, new = (located(name) for name in names)
+            old, new = (located(name, anywhere=True) for name in names)
             with working(f"synthesising {old.name} and {new.name} ..."):
                 found = compare.of_two(old, new)
         elif against is not None and len(names) == 1 and len(others) == 1:

@@ -29,15 +29,20 @@ class Located:
     environment: Environment
 
 
-def located(name: str) -> Located:
+def located(name: str, *, anywhere: bool = False) -> Located:
     """An environment file by its path, or by its name in the project's environments/.
+
+    Args:
+        name: its path or name.
+        anywhere: a path needs no project; its own folder is taken for one.
 
     Raises:
         ProjectError: there is no project here.
         InvalidEnvironmentError: the file cannot be read, or is not an environment.
     """
-    root = project_root()
     file = Path(name)
+    alone = anywhere and file.suffix in {".yaml", ".yml"} and find_root() is None
+    root = file.resolve().parent if alone else project_root()
     named = root / "environments" / f"{name}.yaml"
     given = file.suffix in {".yaml", ".yml"} or (file.exists() and not named.is_file())
     file = file.resolve() if given else named

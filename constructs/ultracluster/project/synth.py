@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ultracluster.nodejs import NoNodeError, with_node
+from ultracluster.nodejs import MORE, NEXT, NoNodeError, with_node
 from ultracluster.project.place import ProjectError, cdk_json
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ def synth_into(root: Path, file: Path, out: Path) -> str:
 
 
 def synth_each(root: Path, files: list[tuple[str, Path]], scratch: Path) -> list[Path]:
-    """Folders with the templates of environment files (each with what to call it), made side by side.
+    """Folders with the templates of environment files (each with what to call it), made by one process.
 
-    Without the CDK's own metadata, which no comparison is about.
+    Without the CDK's own metadata, which no comparison is about. Most of the time of a small environment is
+    the start of Python and of the CDK's kernel: one process makes them one after the other.
 
     Args:
         root: the project.
@@ -60,17 +61,24 @@ def synth_each(root: Path, files: list[tuple[str, Path]], scratch: Path) -> list
     Raises:
         ProjectError: an environment cannot be synthesised.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        folders = [scratch / f"out{number}" for number in range(len(files))]
-        runs = list(pool.map(run_app, [root] * len(files), (file for _, file in files), folders))
-    for (name, _), run in zip(files, runs, strict=True):
+    made = [(name, file, scratch / f"out{number}") for number, (name, file) in enumerate(files)]
+    while made_next := [one for one in made if not (one[2] / "manifest.json").exists()]:
+        # an app.py that does not call ours makes one at a time
+        (_, file, out), *further = made_next
+        run = run_app(
+            root, file, out, further=[(str(more.resolve()), str(folder)) for _, more, folder in further]
+        )
         if run.returncode:
-            lines = said_by(run).splitlines()
+            _, marked, said = said_by(run).rpartition(NEXT)
+            number, _, text = said.partition("\n") if marked else ("0", "", said)
+            lines = text.splitlines()
             text = "\n".join(lines[-40:] if run.returncode == 2 else lines[-15:])
-            raise ProjectError(f"{name} cannot be synthesised:\n{text}")
-    return folders
+            raise ProjectError(f"{made_next[int(number)][0]} cannot be synthesised:\n{text}")
+        if not (out / "manifest.json").exists():
+            raise ProjectError(
+                f"{root / 'app.py'} wrote no templates of {file}: does it call ultracluster.app.main?"
+            )
+    return [out for _, _, out in made]
 
 
 def run_app(
@@ -81,14 +89,16 @@ def run_app(
     *,
     python: Path | None = None,
     packages: Sequence[Path] | None = None,
+    further: Sequence[tuple[str, str]] = (),
 ) -> CompletedProcess[str]:
     """Run app.py as the CDK's command does, which is what reads the context of cdk.json.
 
     Args:
-        root: the project.
+        root: the project; a folder without app.py and cdk.json has ours.
         more: what the context has beside that of cdk.json.
         python: another Python than this one.
         packages: where modules are looked for before those that are installed, instead of PYTHONPATH.
+        further: other environment files for the same process, each with the folder of its templates.
 
     Raises:
         ProjectError: cdk.json cannot be read, or there is no Node.js.
@@ -98,7 +108,8 @@ def run_app(
 
     if python is None and find_spec("aws_cdk") is None:
         raise ModuleNotFoundError("No module named 'aws_cdk'", name="aws_cdk")
-    context = cdk_json(root).get("context", {})
+    own = (root / "app.py").is_file()
+    context: dict[str, Any] = cdk_json(root).get("context", {}) if own else {}
     try:
         environment = with_node(os.environ)
     except NoNodeError as error:
@@ -108,9 +119,12 @@ def run_app(
         "CDK_CONTEXT_JSON": json.dumps({**context, **(more or {}), "env": str(file.resolve())}),
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
     }
+    if further:
+        environment[MORE] = json.dumps(further)
     if packages is not None:
         environment["PYTHONPATH"] = os.pathsep.join(map(str, packages))
-    command = [str(python or sys.executable), str(root / "app.py")]
+    app = [str(root / "app.py")] if own else ["-P", "-m", "ultracluster.app"]
+    command = [str(python or sys.executable), *app]
     return subprocess.run(  # noqa: S603
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
     )
