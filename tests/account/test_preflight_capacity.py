@@ -158,6 +158,63 @@ def test_the_placement_group_of_a_reservation(
         assert "`placement_group: mine`" in row.do
 
 
+@pytest.mark.parametrize(
+    ("os", "platform", "level"),
+    [
+        ("ubuntu2204", "Linux/UNIX", None),
+        ("ubuntu2204", "Red Hat Enterprise Linux", "red"),
+        ("ubuntu2204", "Ubuntu Pro", "red"),
+        ("ubuntu2204", "Windows", "red"),
+        ("ubuntu2204", None, "unknown"),
+        ("rhel9", "Red Hat Enterprise Linux", None),
+        ("rhel9", "Linux/UNIX", "red"),
+    ],
+)
+def test_a_reservation_has_the_platform_that_nodes_are_billed_as(
+    os: str, platform: str | None, level: str | None
+) -> None:
+    made = environment("parallelcluster-p5", "reserved", Reservation(kind="reservation", id=CR))
+    world = World(made.model_copy(update={"orchestrator": made.orchestrator.model_copy(update={"os": os})}))
+    world.reservations = [
+        reservation(InstanceType="p5.48xlarge", AvailabilityZoneId="usw2-az2", InstancePlatform=platform)
+    ]
+    row = ask(world).get("platform")
+    assert (row.level if row else None) == level
+    if row and level == "red":
+        assert f"is for {platform}, the nodes of reserved are " in row.found
+
+
+def test_only_the_nodes_of_a_block_end_with_it() -> None:
+    """EC2 User Guide: instances of a plain reservation run on after its end."""
+    soon = {"EndDate": NOW + timedelta(days=2)}
+    for value, more, says in (
+        (Reservation(kind="reservation", id=CR), {}, "nodes run on after"),
+        (CapacityBlock(kind="capacity-block", id=CR), BLOCK, "its instances are ended shortly before"),
+    ):
+        world = World(environment("pcs-p6-b200", "train", value))
+        world.reservations = [reservation(**{**more, **soon})]
+        row = ask(world)["state"]
+        assert (row.level, says in row.do) == ("yellow", True), row
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"InstancePlatform": "Windows"}, "is for Windows"),
+        ({"Tenancy": "dedicated"}, "its tenancy is dedicated"),
+        ({"PlacementGroupArn": ARN}, "was made in mine"),
+    ],
+)
+def test_open_reservations_that_nodes_do_not_match_are_not_counted(
+    changes: dict[str, Any], says: str
+) -> None:
+    world = World(environment("pcs-p6-b200", "train", Reservation(kind="reservation")))
+    world.reservations = [reservation(InstanceMatchCriteria="open", **changes)]
+    found = ask(world)
+    assert found["for train"].level == "yellow" and f"is not counted: {says}" in found["for train"].found
+    assert "no active one" in found["open reservations for train"].found
+
+
 def test_a_block_is_not_a_reservation() -> None:
     world = World(environment("pcs-p6-b200", "train", Reservation(kind="reservation", id=CR)))
     world.reservations = [reservation(**BLOCK)]

@@ -350,6 +350,7 @@ OURS_ALONE: dict[str, str] = {
     "PCL096": "documented, and left to the first login",
     "PCL097": "what groups let out to a directory is not looked at",
     "PCL098": "named in a warning as what plain LDAP needs",
+    "PCL100": "what was bought is in the account only",
     "PCL099": "a report about updates, of which the package knows nothing",
     "GRP012": "a second head node has no field in the configuration: it would be left out",
     "GRP010": "a system group has no field in the configuration: it would be left out",

@@ -107,6 +107,7 @@ WITHOUT_REMEDY = {
     "PCL096": "fact",
     "PCL097": "fact",
     "PCL099": "decision",
+    "PCL100": "fact",
     "PCS003": "decision",
     "PCS004": "decision",
     "PCS025": "fact",

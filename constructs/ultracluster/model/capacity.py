@@ -15,7 +15,10 @@ from typing import Any, Literal
 
 from ultracluster.catalog import InstanceType
 from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
+from ultracluster.config.environment import Environment
+from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model.orchestrators import TRAITS
 
 Capacity = OnDemand | Spot | Reservation | CapacityBlock | TrainingPlan
@@ -35,6 +38,10 @@ PlacementKind = Literal["none", "cluster", "reservation-group"]
 """No placement group; a cluster placement group; the group in which the reservation was made."""
 Fabric = Literal["none", "efa", "ultraserver"]
 """What connects instances of a type: only TCP, EFA, or EFA and the UltraServer's own."""
+
+LINUX = "Linux/UNIX"
+RED_HAT = "Red Hat Enterprise Linux"
+"""Platforms of a reservation, as the EC2 API has them; they are those that an image is billed as."""
 
 _HYPERPOD = tuple(kind for kind, traits in TRAITS.items() if traits.hyperpod)
 _SERVICE_ASKS_FOR_SPOT = tuple(kind for kind, traits in TRAITS.items() if not traits.hyperpod)
@@ -303,3 +310,14 @@ def _reservation(capacity: Capacity) -> str:
 @cache
 def _table() -> Mapping[str, Any]:
     return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def billed_platform(environment: Environment, group: NodeGroup) -> str | None:
+    """The platform that EC2 bills the nodes of a group as, and a reservation must have.
+
+    None: an image of people's own, whose platform only EC2 knows.
+    """
+    if group.image:
+        return None
+    settings = environment.orchestrator
+    return RED_HAT if isinstance(settings, ParallelCluster) and settings.os.startswith("rhel") else LINUX

@@ -19,8 +19,8 @@ _BLOCK_MINUTES = 30
 """EC2 User Guide, "Monitor Capacity Blocks using EventBridge": 40 minutes before the end comes a warning that
 instances begin to end in 10."""
 _ULTRASERVER_MINUTES = 60
-"""EC2 User Guide, "Capacity Blocks for ML", UltraServers, as others cite it; the page itself was not read.
-Too early only costs the last minutes."""
+"""EC2 User Guide, "Capacity Blocks for ML", Considerations: instances of P6e-GB200 must be ended at least 60
+minutes before (2026-11-28). Of Trn2 UltraServers it says nothing; too early only costs the last minutes."""
 _PLAN_MINUTES = 60
 """SageMaker AI Developer Guide, "Training plans": instances of HyperPod are taken an hour before the end."""
 

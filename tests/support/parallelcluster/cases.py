@@ -924,6 +924,14 @@ CLUSTER_CASES = [
         {"node_groups.more0": ...},
     ),
     case(
+        "PCL100",
+        {"orchestrator.os": "rhel9", CAPACITY: {"kind": "reservation", "id": "cr-0123456789abcdef0"}},
+        CAPACITY,
+        "`os: rhel9` are billed as Red Hat Enterprise Linux",
+        "acknowledge this where the reservation was made so",
+        {"orchestrator.os": "ubuntu2204"},
+    ),
+    case(
         "SOF008",
         {"orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",

@@ -10,6 +10,7 @@ from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import Level, Row, Situation
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.model.capacity import LINUX, RED_HAT, billed_platform
 
 SOON = timedelta(days=7)
 """A capacity that ends within this is pointed out."""
@@ -19,7 +20,8 @@ _SPEAKING: Mapping[str, Level] = {
     "failed": "red", "payment-failed": "red", "unsupported": "red", "unavailable": "red",
 }  # fmt: skip
 """What each state of a reservation means (EC2 API reference, CapacityReservationState)."""
-_PLATFORMS = ("Linux/UNIX", "Ubuntu Pro", "Red Hat Enterprise Linux")
+_LINUX_IN_ALL = (LINUX, "Ubuntu Pro", RED_HAT, "RHEL with HA", "SUSE Linux")
+"""Platforms of Linux that Capacity Blocks are sold for (EC2 User Guide, Capacity Blocks for ML, 2026-11)."""
 
 Groups = Sequence[tuple[str, NodeGroup]]
 
@@ -66,7 +68,13 @@ def _state(situation: Situation, identifier: str, found: Mapping[str, Any]) -> R
     elif level == "yellow":
         do = "wait until it is active"
     elif end and end - now < SOON:
-        level, do = "yellow", f"its instances are ended shortly before {day(end)}: be done by then"
+        block = found.get("ReservationType") == "capacity-block"
+        level, do = (
+            "yellow",
+            f"its instances are ended shortly before {day(end)}: be done by then"
+            if block
+            else f"nodes run on after {day(end)}, and are replaced on demand, if at all: extend it",
+        )
     return Row(f"{identifier} state", level, text, do)
 
 
@@ -123,25 +131,38 @@ def _fits(situation: Situation, identifier: str, found: Mapping[str, Any], group
             )  # fmt: skip
         yield from _kind(identifier, found, name, group)
         yield from _placement(identifier, found, name, group)
-    platform, tenancy = found.get("InstancePlatform", ""), found.get("Tenancy", "default")
-    if platform not in _PLATFORMS:
-        yield Row(
-            f"{identifier} platform",
-            "red",
-            f"is for {platform}, the nodes are Linux/UNIX",
-            "take another one",
-        )
-    elif platform != "Linux/UNIX":
-        yield Row(
-            f"{identifier} platform",
-            "yellow",
-            f"is for {platform}",
-            "nodes match if their image is billed so",
-        )
+    yield from _platform(situation, identifier, found, groups)
+    tenancy = found.get("Tenancy", "default")
     if tenancy != "default":
         yield Row(f"{identifier} tenancy", "red", f"is {tenancy}, the nodes are not", "take another one")
     total, free = found.get("TotalInstanceCount", 0), found.get("AvailableInstanceCount", 0)
     yield count_row(f"{identifier} count", need, total, free)
+
+
+def _platform(
+    situation: Situation, identifier: str, found: Mapping[str, Any], groups: Groups
+) -> Iterator[Row]:
+    """Whether nodes are billed as the reservation is: others do not match, and start beside it or not."""
+    platform, what = found.get("InstancePlatform", ""), f"{identifier} platform"
+    for name, group in groups:
+        billed = billed_platform(situation.environment, group)
+        if platform == billed:
+            continue
+        is_linux = platform in _LINUX_IN_ALL or "linux" in platform.lower()
+        if not platform:
+            yield Row(what, "unknown", "EC2 names none", "see the EC2 console")
+        elif billed is None and is_linux:
+            if platform != LINUX:
+                yield Row(
+                    what, "yellow", f"is for {platform}, {name} has an image of your own",
+                    "nodes match if EC2 bills the image so: `aws ec2 describe-images --image-ids <ami> "
+                    "--query 'Images[].PlatformDetails'`",
+                )  # fmt: skip
+        else:
+            yield Row(
+                what, "red", f"is for {platform}, the nodes of {name} are {billed or LINUX}: they never match",
+                "take another one" + (", or another `os`" if platform in (LINUX, RED_HAT) else ""),
+            )  # fmt: skip
 
 
 def count_row(what: str, need: int, total: int, free: int) -> Row:
@@ -219,6 +240,11 @@ def open_reservations(
         and row.get("AvailabilityZoneId") == zone
         and (ids or row.get("InstanceMatchCriteria") == "open")
     ]
+    others = [(row, why) for row in fitting if (why := _apart(situation, row, name, group))]
+    fitting = [row for row in fitting if row not in [other for other, _ in others]]
+    for row, why in others:
+        identifier = row.get("CapacityReservationId", "a reservation")
+        yield Row(f"{identifier} for {name}", "yellow", f"is not counted: {why}", "nodes do not match it")
     what = f"{'reservations of the resource group' if ids else 'open reservations'} for {name}"
     need = situation.cluster.groups[name].most_nodes
     total = sum(row.get("TotalInstanceCount", 0) for row in fitting)
@@ -230,6 +256,14 @@ def open_reservations(
             what, "yellow", f"no active one for {group.instance_type} in {zone}",
             "nodes are launched on demand then, if the zone has them",
         )  # fmt: skip
+
+
+def _apart(situation: Situation, row: Mapping[str, Any], name: str, group: NodeGroup) -> str:
+    """Why nodes of a group do not match a reservation of their type and zone; empty where they may."""
+    if (tenancy := row.get("Tenancy", "default")) != "default":
+        return f"its tenancy is {tenancy}"
+    levels = (*_platform(situation, "", row, [(name, group)]), *_placement("", row, name, group))
+    return "; ".join(one.found for one in levels if one.level == "red")
 
 
 def resource_group(situation: Situation, name: str, group: NodeGroup, arn: str) -> Iterator[Row]:

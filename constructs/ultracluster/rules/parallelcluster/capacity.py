@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, write
 from ultracluster.model import Cluster, Group
+from ultracluster.model.capacity import LINUX, RED_HAT, billed_platform
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.parallelcluster.types import family_of
@@ -27,6 +29,34 @@ def head_capacity(group: Group) -> Iterator[Breach]:
             f"{group.capacity.kind} for a {group.role} group: ParallelCluster launches these nodes on "
             "demand and has no field for anything else.",
             write({"kind": "on-demand"}).noting("which uses a matching open reservation without being told"),
+        )
+
+
+@PCL.rule(
+    100,
+    "warning",
+    "A reservation for nodes with Red Hat's system has its platform",
+    source="EC2 User Guide, Concepts for Capacity Reservations (attributes); Capacity Blocks for ML, "
+    "Supported platforms",
+    date="2026-11-28",
+    by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
+    "--query 'CapacityReservations[].[InstancePlatform,Tenancy]'",
+)
+def reserved_platform(group: Group, environment: Environment) -> Iterator[Breach]:
+    bought = group.capacity
+    if (
+        isinstance(bought, CapacityBlock | Reservation)
+        and billed_platform(environment, group.settings) == RED_HAT
+    ):
+        yield Breach(
+            ("capacity",),
+            f"nodes with `os: {getattr(environment.orchestrator, 'os', '')}` are billed as {RED_HAT} and match "
+            f"a reservation of that platform only; the default of a purchase is {LINUX}, and a block cannot "
+            "be cancelled.",
+            ask(
+                "fact",
+                "acknowledge this where the reservation was made so (`ultracluster preflight` reads it)",
+            ),
         )
 
 
