@@ -12,9 +12,11 @@ from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.catalog.pcs import pcs_settings
-from ultracluster.catalog.slurm import hyperpod_slurm, slurm_settings, words
+from ultracluster.catalog.slurm import hyperpod_slurm, hyperpod_slurm_versions, slurm_settings, words
+from ultracluster.catalog.slurm_refusals import slurm_defaults
 from ultracluster.model import Cluster, resolve
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.rules.slurm.reading import Given, refusals
 from ultracluster.slurm.configuration import SlurmConfiguration, slurm_configuration
 
 pytestmark = pytest.mark.slow
@@ -244,3 +246,21 @@ def test_yours_always_win(base: str, yours: dict[str, Any], teams: bool, checks:
         assert of.handed_over[name].value == str(given_value)
     lower = [name.lower() for name in of.settings]
     assert len(lower) == len(set(lower))
+
+
+@pytest.mark.parametrize("base", SLURM)
+@pytest.mark.parametrize("changes", [{}, TEAMS])
+@pytest.mark.parametrize("checks", [False, True])
+def test_slurm_of_each_release_starts_with_what_is_ours(
+    base: str, changes: dict[str, Any], checks: bool
+) -> None:
+    whole = made(base, changes, checks=checks)
+    releases = hyperpod_slurm_versions() if whole.way == "file" else (whole.version,)
+    for release in releases:
+        lines = dict(line.split("=", 1) for line in whole.lines(release, service=True))
+        beside: Given = {name.lower(): value for name, value in slurm_defaults().items()}
+        assert not list(refusals("slurm.conf", lines, release, beside)), release
+        for name, one in whole.cgroup.items():
+            assert not list(refusals("cgroup.conf", {name: one.value}, release))
+        for name, settings_of in whole.partitions.items():
+            assert not list(refusals("PartitionName", settings_of, release)), name

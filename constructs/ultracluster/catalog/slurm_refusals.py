@@ -1,0 +1,154 @@
+"""What the daemons of each Slurm release do not start with.
+
+`slurm_keys.json` has the parameters that a parser knows, written by `tools/slurm_keys.py` from Slurm's
+sources; `slurm_refusals.json` the values and combinations that end a daemon, each with its place there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+SlurmFile = Literal[
+    "slurm.conf", "NodeName", "PartitionName", "NodeSet", "cgroup.conf", "gres.conf", "slurmdbd.conf"
+]
+"""A file of Slurm's, or a line of slurm.conf that has parameters of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmKey:
+    """A parameter as parsers read it."""
+
+    name: str
+    type: str
+    """`string`, `uint16`, `uint32`, `uint64`, `long`, `float`, `boolean`, `array`."""
+    since: str = ""
+    """First release that knows it; empty for all here."""
+    until: str = ""
+    """Last release that knows it; empty for all here."""
+    defunct: str = ""
+    """First release that reports it, and goes on without it."""
+
+    def known_in(self, release: str) -> bool:
+        """Whether the release reads it."""
+        return self.since <= release and not (self.until and release > self.until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalFacts:
+    """Values of parameters with which a daemon does not start."""
+
+    file: SlurmFile
+    key: str
+    """The parameter that is reported."""
+    conditions: tuple[tuple[str, str, Any], ...]
+    """Parameter, test and operand in small letters; all must hold."""
+    says: str
+    """What the daemon writes."""
+    source: str
+    bad: Mapping[str, str]
+    """Settings with which the daemon ends."""
+    since: str = ""
+    until: str = ""
+    rule: str = ""
+    """A rule that reports it with a remedy of its own."""
+    instead: str = ""
+    """The nearest value that works; empty where the parameter can be removed."""
+
+    def holds_in(self, release: str) -> bool:
+        """Whether a daemon of the release ends with it."""
+        return self.since <= release and not (self.until and release > self.until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceFacts:
+    """What a service writes into slurm.conf beside ours and yours."""
+
+    settings: Mapping[str, str]
+    complete: bool
+    """Whether these are all of them: then Slurm's own default holds for what is missing."""
+
+
+def slurm_releases() -> tuple[str, ...]:
+    """The releases that are known here, the oldest first."""
+    return tuple(_keys()["releases"])
+
+
+@cache
+def slurm_keys(file: SlurmFile) -> Mapping[str, SlurmKey]:
+    """Every parameter of a file, by its name in small letters."""
+    rows: Mapping[str, Mapping[str, str]] = _keys()["files"][file]["keys"]
+    return {
+        name.lower(): SlurmKey(
+            name=name,
+            type=row["type"],
+            since=row.get("from", ""),
+            until=row.get("to", ""),
+            defunct=row.get("defunct", ""),
+        )
+        for name, row in rows.items()
+    }
+
+
+@cache
+def slurm_refusals() -> tuple[RefusalFacts, ...]:
+    """Every value and combination that is known to end a daemon."""
+    return tuple(
+        RefusalFacts(
+            file=row.get("file", "slurm.conf"),
+            key=row["key"],
+            conditions=tuple((key, test, _small(operand)) for key, test, operand in row["if"]),
+            says=row["says"],
+            source=row["source"],
+            bad=row["bad"],
+            since=row.get("from", ""),
+            until=row.get("to", ""),
+            rule=row.get("rule", ""),
+            instead=row.get("instead", ""),
+        )
+        for row in _facts()["rows"]
+    )
+
+
+@cache
+def slurm_defaults() -> Mapping[str, str]:
+    """Slurm's own defaults of what the conditions ask for, by name in small letters."""
+    rows: Mapping[str, str] = _facts()["defaults"]
+    return {name.lower(): value for name, value in rows.items()}
+
+
+def service_settings(kind: str) -> ServiceFacts:
+    """What the service of an orchestrator sets; nothing where it is not published."""
+    row: Mapping[str, Any] = _facts()["service"].get(kind, {})
+    return ServiceFacts(settings=row.get("settings", {}), complete=row.get("complete", False))
+
+
+def _small(operand: Any) -> Any:
+    return json.loads(json.dumps(operand).lower())
+
+
+@cache
+def _keys() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_name("slurm_keys.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _facts() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+
+__all__ = [
+    "RefusalFacts",
+    "ServiceFacts",
+    "SlurmFile",
+    "SlurmKey",
+    "service_settings",
+    "slurm_defaults",
+    "slurm_keys",
+    "slurm_refusals",
+    "slurm_releases",
+]

@@ -1,0 +1,68 @@
+"""What the facts say of Slurm's refusals, held against the daemons of two releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from slurm_twin.reading import STARTED, conf, said
+from slurm_twin.root import NoTwinError
+
+from ultracluster.catalog.slurm_refusals import RefusalFacts, slurm_defaults, slurm_refusals
+from ultracluster.rules.slurm.reading import refusals
+
+
+def text(row: RefusalFacts, given: dict[str, str]) -> str:
+    match row.file:
+        case "NodeName":
+            return conf({}, node=given)
+        case "PartitionName":
+            return conf({}, partition=given)
+        case _:
+            return conf(given)
+
+
+def read(version: str, confs: dict[str, str], folder: Path) -> dict[str, str]:
+    try:
+        return said(version, confs, folder)
+    except NoTwinError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("version", ["26.05", "24.11"])
+def test_slurmctld_ends_with_each_row_and_starts_with_its_advice(version: str, tmp_path: Path) -> None:
+    rows = [
+        row
+        for row in slurm_refusals()
+        if row.holds_in(version) and row.file in ("slurm.conf", "NodeName", "PartitionName")
+    ]
+    confs: dict[str, str] = {}
+    for number, row in enumerate(rows):
+        kept = {key: value for key, value in row.bad.items() if key.lower() != row.key.lower()}
+        confs[f"bad{number}"] = text(row, dict(row.bad))
+        confs[f"good{number}"] = text(row, kept | ({row.key: row.instead} if row.instead else {}))
+    logs = read(version, confs, tmp_path)
+
+    for number, row in enumerate(rows):
+        words = [one.says for one in refusals(row.file, row.bad, version, slurm_defaults())]
+        bad, good = logs[f"bad{number}"], logs[f"good{number}"]
+        assert STARTED not in bad and any(one in bad for one in words), (row, words, bad)
+        assert STARTED in good, (row, good)
+
+
+TYPES = {
+    "KillWait": "65536", "MaxJobCount": "many", "DefMemPerNode": "100G", "TrackWCKey": "on", "NoSuchKey": "1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["26.05", "24.11"])
+def test_slurmctld_ends_with_a_value_of_another_type(version: str, tmp_path: Path) -> None:
+    later = {"MetricsParameters": "ignore_private_data"} if version < "26.05" else {}
+    cases = {**TYPES, **later}
+    logs = read(version, {name: conf({name: value}) for name, value in cases.items()}, tmp_path)
+
+    for name, value in cases.items():
+        (refusal,) = refusals("slurm.conf", {name: value}, version)
+        assert refusal.says.replace(f"({value})", "").split()[-1] in logs[name]
+        assert STARTED not in logs[name]
+        assert "Unable to process configuration file" in logs[name]
