@@ -50,7 +50,7 @@ def document(clone: str) -> dict[str, Any]:
             "type": "of the parser: string, uint16, uint32, uint64, long, boolean; array for several lines",
             "from": "first release here that knows it; all do where it is missing",
             "to": "last release here that knows it",
-            "defunct": "first release here that reports it as defunct and goes on without it",
+            "defunct": "first release here that reports it as defunct and ignores it",
         },
         "releases": RELEASES,
         "files": {

@@ -16,7 +16,7 @@ from ultracluster.catalog.slurm import hyperpod_slurm, hyperpod_slurm_versions, 
 from ultracluster.catalog.slurm_refusals import slurm_defaults
 from ultracluster.model import Cluster, resolve
 from ultracluster.model.cluster_json import script_configurations
-from ultracluster.rules.slurm.reading import Given, refusals
+from ultracluster.model.slurm_reading import Given, refusals
 from ultracluster.slurm.configuration import SlurmConfiguration, slurm_configuration
 
 pytestmark = pytest.mark.slow

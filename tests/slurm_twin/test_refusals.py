@@ -9,7 +9,7 @@ from slurm_twin.reading import STARTED, conf, said
 from slurm_twin.root import NoTwinError
 
 from ultracluster.catalog.slurm_refusals import RefusalFacts, slurm_defaults, slurm_refusals
-from ultracluster.rules.slurm.reading import refusals
+from ultracluster.model.slurm_reading import refusals
 
 
 def text(row: RefusalFacts, given: dict[str, str]) -> str:

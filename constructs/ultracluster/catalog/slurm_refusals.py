@@ -1,4 +1,4 @@
-"""What the daemons of each Slurm release do not start with.
+"""Parameters, values and combinations with which the daemons of a Slurm release do not start.
 
 `slurm_keys.json` has the parameters that a parser knows, written by `tools/slurm_keys.py` from Slurm's
 sources; `slurm_refusals.json` the values and combinations that end a daemon, each with its place there.
@@ -31,10 +31,10 @@ class SlurmKey:
     until: str = ""
     """Last release that knows it; empty for all here."""
     defunct: str = ""
-    """First release that reports it, and goes on without it."""
+    """First release that reports it and ignores it."""
 
     def known_in(self, release: str) -> bool:
-        """Whether the release reads it."""
+        """Return whether the release reads it."""
         return self.since <= release and not (self.until and release > self.until)
 
 
@@ -48,7 +48,7 @@ class RefusalFacts:
     conditions: tuple[tuple[str, str, Any], ...]
     """Parameter, test and operand in small letters; all must hold."""
     says: str
-    """What the daemon writes."""
+    """Words that the daemon writes."""
     source: str
     bad: Mapping[str, str]
     """Settings with which the daemon ends."""
@@ -60,17 +60,17 @@ class RefusalFacts:
     """The nearest value that works; empty where the parameter can be removed."""
 
     def holds_in(self, release: str) -> bool:
-        """Whether a daemon of the release ends with it."""
+        """Return whether a daemon of the release ends with it."""
         return self.since <= release and not (self.until and release > self.until)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceFacts:
-    """What a service writes into slurm.conf beside ours and yours."""
+    """Settings that a service writes into slurm.conf beside ours and yours."""
 
     settings: Mapping[str, str]
     complete: bool
-    """Whether these are all of them: then Slurm's own default holds for what is missing."""
+    """True where these are all of them: then Slurm's own default holds for what is missing."""
 
 
 def slurm_releases() -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def slurm_defaults() -> Mapping[str, str]:
 
 
 def service_settings(kind: str) -> ServiceFacts:
-    """What the service of an orchestrator sets; nothing where it is not published."""
+    """Settings of an orchestrator's service; nothing where it is not published."""
     row: Mapping[str, Any] = _facts()["service"].get(kind, {})
     return ServiceFacts(settings=row.get("settings", {}), complete=row.get("complete", False))
 

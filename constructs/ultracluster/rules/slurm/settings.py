@@ -97,12 +97,12 @@ def twice(settings: HyperPodSlurm | ParallelCluster) -> Iterator[Breach]:
 def prolog_flags(settings: Slurm) -> Iterator[Breach]:
     for key, value in _named(settings.slurm_settings, "PrologFlags"):
         flags = {flag.lower() for flag in words(value)}
-        if "nohold" in flags and flags & {"contain", "x11"}:
+        if "nohold" in flags and flags & {"contain", "x11", "runinjob"}:
             kept = ",".join(flag for flag in words(value) if flag.lower() != "nohold")
             yield Breach(
                 ("slurm_settings", key),
-                f"{value} combines NoHold with Contain or X11, which wait for the prolog: slurmctld does not "
-                "start.",
+                f"{value} combines NoHold with Contain, X11 or RunInJob, which wait for the prolog: slurmctld "
+                "does not start.",
                 write(kept).noting("or, on UltraServers, Alloc,NoHold"),
             )
 

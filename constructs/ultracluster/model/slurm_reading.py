@@ -49,13 +49,13 @@ class Refusal:
     rule: str = ""
     """A rule that reports it with a remedy of its own."""
     ends: bool = True
-    """False where the daemon reports the parameter and goes on without it."""
+    """False where the daemon reports the parameter and ignores it."""
 
 
 def refusals(
     file: SlurmFile, given: Mapping[str, object], release: str, beside: Given | None = None
 ) -> Iterator[Refusal]:
-    """What ends a daemon that reads these settings.
+    """Yield each parameter that a daemon refuses or ignores.
 
     Args:
         file: which file, or line of slurm.conf.
@@ -80,7 +80,7 @@ def refusals(
 
 
 def _unread(file: SlurmFile, name: str, value: str, release: str) -> Refusal | None:
-    """What the parser itself refuses: a name that it does not know, a value of another type."""
+    """The parser's own refusal: a name that it does not know, a value of another type."""
     keys = slurm_keys(file)
     key = keys.get(name.lower())
     if key is None or not key.known_in(release):

@@ -12,7 +12,7 @@ from ultracluster.catalog.slurm_refusals import (
     slurm_refusals,
     slurm_releases,
 )
-from ultracluster.rules.slurm.reading import Given, Refusal, refusals
+from ultracluster.model.slurm_reading import Given, Refusal, refusals
 
 ROWS = slurm_refusals()
 NEWEST = slurm_releases()[-1]
