@@ -4,7 +4,6 @@ within its budget, its job is queued again, and no other node is changed.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -12,12 +11,12 @@ from subprocess import Popen
 
 import pytest
 from slurm_twin import health
-from slurm_twin.root import NoTwinError
+from slurm_twin.health import HOME, breaks, found_by_program, held, job_on, log, program
 from slurm_twin.twin import Twin
 
+from tests.slurm_twin import conftest
+
 NODES = ["n1", "n2", "n3", "n4"]
-XID_79 = "NVRM: Xid (PCI:0000:{:02x}:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
-XID_94 = "NVRM: Xid (PCI:0000:10:1c): 94, pid=1896, name=python, Contained: SM (0x1). RST: No, D-RST: No"
 SETTINGS = {
     "mode": "enforce",
     "orchestrator": "hyperpod-slurm",  # which reboots and replaces nothing with
@@ -31,81 +30,29 @@ SETTINGS = {
     "checkpoint_seconds": 3,
     "fresh_seconds": 0,
 }
-HOME = "/opt/ultracluster/health"
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Twin]:
-    twin = Twin(nodes=4, conf=health.CONF, boot=health.boot(health.cluster(SETTINGS), "gpu"))
-    try:
-        twin.__enter__()
-    except NoTwinError as error:
-        pytest.skip(str(error))
-    try:
-        yield twin
-    finally:
-        twin.__exit__(None, None, None)
+    boot = health.boot(health.cluster(SETTINGS), "gpu")
+    yield from conftest.running(Twin(nodes=len(NODES), conf=health.CONF, boot=boot))
 
 
 @pytest.fixture
-def twin(running: Twin) -> Iterator[Twin]:
+def twin(running: Twin) -> Twin:
     """Four healthy nodes, and none of them changed by the test before."""
-    yield running
-    running.run("scancel --user=alice; scancel --user=bob")
-    for node in NODES:
-        running.on(
-            node,
-            "rm -rf /run/fake/gpus/* /run/ultracluster/health/nvidia-smi"
-            " /var/log/ultracluster/health.log /var/lib/ultracluster/health/{drained,open}.json;"
-            # what the kernel has said until now is seen
-            f" {HOME}/lib/run_check.sh xid quick",
-            check=False,
-        )
-        tell(running, node)
-    for node in NODES:
-        running.run(f"scontrol update NodeName={node} Comment=''")
-        if running.state(node).states & {"DRAIN", "FAIL", "DOWN"}:
-            running.run(f"scontrol update NodeName={node} State=RESUME", check=False)
-    running.wait(lambda: running.up() == 4, "four idle nodes")
+    health.begin(running, SETTINGS)
+    return running
 
 
 def tell(twin: Twin, node: str, **changes: object) -> None:
     """Settings of one node."""
-    twin.put(node, f"{HOME}/settings.json", json.dumps({**SETTINGS, **changes}))
-
-
-BUSES = iter(range(16, 256))
-
-
-def falls_off_the_bus(twin: Twin, node: str) -> None:
-    """Another GPU each time: the same line again within a minute is no further fault."""
-    twin.journal(node, XID_79.format(next(BUSES)))
+    health.set_node(twin, node, {**SETTINGS, **changes})
 
 
 def fewer_gpus(twin: Twin, node: str) -> None:
     """One does not answer; and what the checks of one moment share is forgotten."""
     twin.on(node, "echo 7 >/run/fake/gpus/count; rm -f /run/ultracluster/health/nvidia-smi")
-
-
-def log(twin: Twin, node: str) -> str:
-    return twin.on(node, "cat /var/log/ultracluster/health.log", check=False).stdout
-
-
-def held(twin: Twin) -> dict[str, str]:
-    """The reasons of the nodes that take no job."""
-    found = {node: twin.state(node) for node in NODES}
-    return {node: one.reason for node, one in found.items() if one.states & {"DRAIN", "FAIL", "DOWN"}}
-
-
-def gang(
-    twin: Twin, *options: str, user: str = "alice", script: str = "srun sleep 300", first: str = ":"
-) -> int:
-    """A job whose script has begun: Slurm calls it running before its prolog has ended."""
-    text = f"#!/bin/bash\n{first}\ntouch ~/ready.$SLURM_JOB_ID\n{script}\n"
-    job = twin.submit(text, "--requeue", "--exclusive", *options, user=user)
-    ready = f"test -e /home/{user}/ready.{job}"
-    twin.wait(lambda: not twin.run(ready, check=False).returncode, f"job {job} to run")
-    return job
 
 
 def nodes_of(twin: Twin, job: int) -> set[str]:
@@ -114,7 +61,7 @@ def nodes_of(twin: Twin, job: int) -> set[str]:
 
 
 def test_the_step_lays_the_loop_and_healthy_nodes_run_jobs(twin: Twin) -> None:
-    job = gang(twin, "--nodes=4", script="srun hostname")
+    job = job_on(twin, "--nodes=4", script="srun hostname")
     twin.wait(lambda: twin.job(job)["job_state"] == ["COMPLETED"], "the job to end")
     assert held(twin) == {}
     said = twin.on("n1", f"cat {HOME}/settings.json /var/lib/ultracluster/health/gpu_count.json").stdout
@@ -123,11 +70,11 @@ def test_the_step_lays_the_loop_and_healthy_nodes_run_jobs(twin: Twin) -> None:
 
 
 def test_a_gpu_that_falls_off_the_bus_drains_its_node_and_sends_the_job_elsewhere(twin: Twin) -> None:
-    broken = gang(twin, "--nodes=2")
-    other = gang(twin, "--nodes=1", user="bob")
+    broken = job_on(twin, "--nodes=2")
+    other = job_on(twin, "--nodes=1", user="bob")
     first, before = sorted(nodes_of(twin, broken))[0], nodes_of(twin, other)
 
-    falls_off_the_bus(twin, first)
+    breaks(twin, first, 79)
     twin.wait(lambda: held(twin), "the node to be drained")
     assert held(twin) == {first: "ultracluster:xid:79"}
 
@@ -141,23 +88,28 @@ def test_a_gpu_that_falls_off_the_bus_drains_its_node_and_sends_the_job_elsewher
 
 
 def test_a_job_has_time_for_a_checkpoint_if_it_asks_for_a_signal(twin: Twin) -> None:
-    job = gang(
+    tell(twin, "n4", checkpoint_seconds=3600)
+    job = job_on(
         twin,
         "--nodes=1",
         "--nodelist=n4",
         "--comment=ultracluster:signal=USR1",
-        first="trap 'date +%s >checkpoint' USR1",
         script="srun sleep 300 & while sleep 0.1; do continue; done",
+        first="trap 'touch checkpoint' USR1",
     )
-    falls_off_the_bus(twin, "n4")
+    breaks(twin, "n4", 79)
+    written = "test -e /home/alice/checkpoint"
+    twin.wait(lambda: not twin.run(written, check=False).returncode, "the job to be told")
+    twin.wait(lambda: "3600 s for a checkpoint" in log(twin, "n4"), "the log to say so")
+    assert twin.job(job)["restart_cnt"] == 0
+    tell(twin, "n4", checkpoint_seconds=0)
     twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
-    assert int(twin.run("cat /home/alice/checkpoint").stdout) <= time.time() - 2
 
 
 def test_a_contained_memory_error_requeues_the_job_and_the_node_stays(twin: Twin) -> None:
-    job = gang(twin, "--nodes=1")
+    job = job_on(twin, "--nodes=1")
     (node,) = nodes_of(twin, job)
-    twin.journal(node, XID_94)
+    breaks(twin, node, 94)
     twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
 
 
@@ -172,10 +124,10 @@ def test_before_a_job_a_lost_gpu_is_found_and_the_job_runs_on_another_node(twin:
 
 
 def test_a_file_system_that_is_gone_drains_its_node_and_leaves_the_job_alone(twin: Twin) -> None:
-    job = gang(twin, "--nodes=1", "--nodelist=n2")
+    job = job_on(twin, "--nodes=1", "--nodelist=n2")
     twin.on("n2", "sed -i 's,^LUSTRE_PATH=.*,LUSTRE_PATH=/fsx,' /var/lib/ultracluster/health/node")
     try:
-        twin.on("n2", f"SLURMD_NODENAME=n2 {HOME}/program")
+        found_by_program(twin, "n2")
         assert held(twin) == {"n2": "ultracluster:lustre:unmounted"}
         assert twin.job(job)["job_state"] == ["RUNNING"]
     finally:
@@ -214,16 +166,16 @@ def test_what_an_operator_or_hyperpod_has_taken_is_left_alone(twin: Twin, reason
     twin.run(f"scontrol update NodeName=n3 State={state} Reason='{reason}'")
     before = twin.state("n3")
     fewer_gpus(twin, "n3")
-    falls_off_the_bus(twin, "n3")
-    twin.on("n3", f"SLURMD_NODENAME=n3 {HOME}/program")
+    breaks(twin, "n3", 79)
+    program(twin, "n3")
     twin.wait(lambda: "which is not ours" in log(twin, "n3"), "the loop to see it")
     assert twin.state("n3") == before
 
 
 def test_on_hyperpod_the_node_fails_with_the_words_that_it_acts_on(twin: Twin) -> None:
     tell(twin, "n2", node_recovery="automatic")
-    job = gang(twin, "--nodes=1", "--nodelist=n2")
-    falls_off_the_bus(twin, "n2")
+    job = job_on(twin, "--nodes=1", "--nodelist=n2")
+    breaks(twin, "n2", 79)
     twin.wait(lambda: twin.state("n2").reason.startswith("Action:"), "HyperPod to be asked")
     found = twin.state("n2")
     assert found.reason in ("Action:Replace", "Action:Reboot")
@@ -233,10 +185,13 @@ def test_on_hyperpod_the_node_fails_with_the_words_that_it_acts_on(twin: Twin) -
 
 def test_a_dry_run_changes_nothing_and_says_what_it_would_do(twin: Twin) -> None:
     tell(twin, "n1", mode="dry-run")
-    job = gang(twin, "--nodes=1", "--nodelist=n1")
-    falls_off_the_bus(twin, "n1")
-    twin.wait(lambda: "DRY RUN, would do: drain=ultracluster:xid:79" in log(twin, "n1"), "the log to say it")
-    time.sleep(3)
+    job = job_on(twin, "--nodes=1", "--nodelist=n1")
+    breaks(twin, "n1", 79)
+    said = "DRY RUN, would do: drain=ultracluster:xid:79"
+    twin.wait(lambda: said in log(twin, "n1"), "the log to say it")
+    # the next one is met in a later round
+    breaks(twin, "n1", 79)
+    twin.wait(lambda: log(twin, "n1").count(said) > 1, "the log to say it again")
     assert held(twin) == {}
     assert twin.job(job)["job_state"] == ["RUNNING"]
 
@@ -245,7 +200,7 @@ def test_a_node_comes_back_after_a_reboot_and_two_passes_and_not_before(twin: Tw
     before = twin.on("n4", "cat /proc/sys/kernel/random/boot_id").stdout
     tell(twin, "n4", orchestrator="pcs")
     fewer_gpus(twin, "n4")
-    twin.on("n4", f"SLURMD_NODENAME=n4 {HOME}/program")
+    found_by_program(twin, "n4")
     assert list(held(twin)) == ["n4"]
     # It has no job, so Slurm reboots it at once; with that the fault is gone, as all of /run is.
     twin.wait(lambda: not held(twin), "the node to be given back")
@@ -256,8 +211,10 @@ def test_a_node_comes_back_after_a_reboot_and_two_passes_and_not_before(twin: Tw
 
 
 def test_after_a_failed_job_the_node_is_looked_at(twin: Twin) -> None:
-    job = gang(twin, "--nodes=1", "--nodelist=n3", "--no-requeue", script="sleep 2; exit 7")
+    fails = "while [ ! -e fail ]; do sleep 0.1; done; exit 7"
+    job = job_on(twin, "--nodes=1", "--nodelist=n3", "--no-requeue", script=fails)
     fewer_gpus(twin, "n3")
+    twin.run("touch /home/alice/fail")
     twin.wait(lambda: held(twin), "the node to be drained")
     assert held(twin) == {"n3": "ultracluster:gpu_count:missing"}
     assert twin.job(job)["job_state"] == ["FAILED"]

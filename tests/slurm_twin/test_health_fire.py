@@ -12,16 +12,12 @@ from collections.abc import Iterator
 
 import pytest
 from slurm_twin import health
-from slurm_twin.root import NoTwinError
+from slurm_twin.health import LOCK, breaks, found_by_program, held, job_on, log, program
 from slurm_twin.twin import Twin
 
+from tests.slurm_twin import conftest
+
 NODES = [f"n{number}" for number in range(1, 7)]
-XID = {
-    64: "64, pid='<unknown>', name=<unknown>, Row Remapper Error: (0x0) - New row failed for remapping",
-    79: "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-    94: "94, pid=1896, name=python, Contained: SM (0x1). RST: No, D-RST: No",
-    95: "95, pid='<unknown>', name=<unknown>, Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No",
-}
 SETTINGS = {
     "mode": "enforce",
     "orchestrator": "parallelcluster",
@@ -31,74 +27,24 @@ SETTINGS = {
     "checkpoint_seconds": 3,
     "fresh_seconds": 0,
 }
-HOME = "/opt/ultracluster/health"
-LOCK = "ultracluster_health"
-CLEAR = f"""
-kill $(cat /run/health.pid); rm /run/health.pid  # which may be about to change its node
-rm -f /var/log/ultracluster/health.log /var/lib/ultracluster/health/{{drained,open}}.json
-rm -f /run/ultracluster/health/{{asked,promote}}.json
-{HOME}/lib/run_check.sh xid quick
-"""
-REMEMBERS = "grep -qs device /var/lib/ultracluster/health/open.json"
-BUSES = iter(range(16, 256))
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Twin]:
     boot = health.boot(health.cluster(SETTINGS), "gpu", tick=1.5, pause=6)
-    twin = Twin(nodes=len(NODES), conf=health.CONF, boot=boot)
-    try:
-        twin.__enter__()
-    except NoTwinError as error:
-        pytest.skip(str(error))
-    try:
-        yield twin
-    finally:
-        twin.__exit__(None, None, None)
+    yield from conftest.running(Twin(nodes=len(NODES), conf=health.CONF, boot=boot))
 
 
 @pytest.fixture
-def twin(running: Twin) -> Iterator[Twin]:
+def twin(running: Twin) -> Twin:
     """Healthy nodes that nobody remembers anything of."""
-    yield running
-    running.run("scancel --user=alice; scancel --user=bob")
-    running.run(f"scontrol delete reservation={LOCK}", check=False)
-    running.wait(lambda: healthy(running), "nodes in order")
-
-
-def healthy(twin: Twin) -> bool:
-    """Whether all nodes are idle and remember nothing; one that does not is cleared once it has booted."""
-    if not all(boot_of(twin, node) for node in NODES):
-        return False
-    dirty = [
-        node for node in NODES if node in held(twin) or not twin.on(node, REMEMBERS, check=False).returncode
-    ]
-    for node in dirty:
-        twin.on(node, CLEAR, check=False)
-        twin.run(f"scontrol cancel_reboot {node}", check=False)
-        twin.run(f"scontrol update NodeName={node} State=RESUME", check=False)
-        twin.on(node, "systemctl restart ultracluster-health.service", check=False)
-    for node in NODES if not dirty else ():
-        twin.run(f"scontrol update NodeName={node} Comment='' Weight=1")
-    return not dirty and twin.up() == len(NODES)
+    health.begin(running, SETTINGS)
+    return running
 
 
 def set_all(twin: Twin, **changes: object) -> None:
     for node in NODES:
-        twin.put(node, f"{HOME}/settings.json", json.dumps({**SETTINGS, **changes}))
-
-
-def breaks(twin: Twin, node: str, xid: int, bus: int | None = None) -> None:
-    twin.journal(node, f"NVRM: Xid (PCI:0000:{bus or next(BUSES):02x}:00): {XID[xid]}")
-
-
-def log(twin: Twin, node: str) -> str:
-    """What is on the node's disk, which a reboot leaves as it is."""
-    return twin.on(node, "cat /var/log/ultracluster/health.log", check=False).stdout
-
-
-def held(twin: Twin) -> set[str]:
-    return {node for node in NODES if twin.state(node).states & {"DRAIN", "FAIL", "DOWN"}}
+        health.set_node(twin, node, {**SETTINGS, **changes})
 
 
 def boot_of(twin: Twin, node: str) -> str:
@@ -108,19 +54,13 @@ def boot_of(twin: Twin, node: str) -> str:
     return ""
 
 
-def job_on(twin: Twin, *nodes: str, user: str = "alice", script: str = "srun sleep 600") -> int:
-    text = f"#!/bin/bash\ntouch ~/ready.$SLURM_JOB_ID\n{script}\n"
-    options = (f"--nodes={len(nodes)}", f"--nodelist={','.join(nodes)}", "--requeue", "--exclusive")
-    job = twin.submit(text, *options, user=user)
-    ready = f"test -e /home/{user}/ready.{job}"
-    twin.wait(lambda: not twin.run(ready, check=False).returncode, f"job {job} to run")
-    return job
+def on(*nodes: str) -> tuple[str, str]:
+    return f"--nodes={len(nodes)}", f"--nodelist={','.join(nodes)}"
 
 
 def test_a_fault_that_a_restart_of_slurmctld_hides_is_answered(twin: Twin) -> None:
     """Drill B: without an answer, and then from a node that is UNKNOWN for a moment. It comes first: a
     slurmctld that is killed comes back with the states that it saved last."""
-    set_all(twin)
     boot = boot_of(twin, "n4")
     twin.kill("slurmctld")
     breaks(twin, "n4", 95)
@@ -135,10 +75,10 @@ def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, o
     """Drill A. No check but the kernel's log finds XID 95."""
     set_all(twin, orchestrator=orchestrator, node_recovery="automatic")
     boots = {node: boot_of(twin, node) for node in ("n2", "n3")}
-    job = job_on(twin, "n2", "n3")
+    job = job_on(twin, *on("n2", "n3"))
     breaks(twin, "n2", 95)
     breaks(twin, "n3", 95)
-    twin.wait(lambda: {"n2", "n3"} <= held(twin), "both to be closed to new jobs")
+    twin.wait(lambda: {"n2", "n3"} <= held(twin).keys(), "both to be closed to new jobs")
     kept = json.loads(twin.on("n2", "cat /var/lib/ultracluster/health/open.json").stdout)
     assert [row["finding"]["job"] for row in kept["rows"]] == [str(job)], "the job of its time is kept"
     twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
@@ -147,7 +87,7 @@ def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, o
         mended_by_hyperpod(twin, "n2", "n3")
     twin.wait(lambda: all(boot_of(twin, node) not in ("", boots[node]) for node in boots), "both to boot")
     twin.wait(lambda: not held(twin), "both to be back")
-    assert all(twin.state(node).reason == "" for node in NODES if node not in boots)
+    assert all(one.reason == "" for node, one in twin.states().items() if node not in boots)
     said = log(twin, "n2") + log(twin, "n3")
     assert "waits for the share" in said and "the share has a place" in said
 
@@ -159,11 +99,11 @@ def test_above_the_second_limit_a_node_is_the_last_choice_until_there_is_a_place
         breaks(twin, node, 95)
     last = "scontrol --oneliner show nodes | grep -c ' Weight=1000000 '"
     twin.wait(lambda: twin.run(last, check=False).stdout.strip() == "1", "one to be the last choice")
-    closed = held(twin)
+    closed = held(twin).keys()
     assert len(closed) == 2
     (third,) = {"n1", "n2", "n3"} - closed
     assert "ALERT only, it stays open" in log(twin, third)
-    first = next(node for node in sorted(closed) if "waits for the share" not in log(twin, node))
+    (first,) = (node for node in closed if "waiting=yes" not in twin.state(node).comment)
     twin.run(f"scontrol update NodeName={first} State=RESUME")
     twin.wait(lambda: third in held(twin), "the third to be closed, now that there is a place")
     assert len(held(twin)) == 2
@@ -177,25 +117,18 @@ def mended_by_hyperpod(twin: Twin, *nodes: str) -> None:
         node = asked(twin, left)[0]
         assert len(asked(twin, left)) == 1, "no more than the share"
         left.discard(node)
-        before = registered(twin, node)
         twin.reboot(node)
-        twin.wait(lambda node=node, before=before: registered(twin, node) > before, f"{node} to register")
+        twin.wait(lambda node=node: twin.registered(node), f"{node} to register")
         twin.run(f"scontrol update NodeName={node} State=RESUME")
 
 
-def registered(twin: Twin, node: str) -> int:
-    """The boot that slurmctld knows of."""
-    return json.loads(twin.run(f"scontrol --json show node {node}").stdout)["nodes"][0]["boot_time"]["number"]
-
-
 def asked(twin: Twin, nodes: set[str]) -> list[str]:
-    return [node for node in sorted(nodes) if twin.state(node).reason == "Action:Reboot"]
+    return [node for node, one in twin.states(*nodes).items() if one.reason == "Action:Reboot"]
 
 
 def test_a_contained_error_requeues_the_job_that_met_it_and_no_other(twin: Twin) -> None:
     """Drill F: the lock is not free, the job ends, and another one begins."""
-    set_all(twin)
-    first = job_on(twin, "n1")
+    first = job_on(twin, *on("n1"))
     twin.run(
         f"scontrol create reservation ReservationName={LOCK} StartTime=now Duration=60 Users=root Nodes=n6"
         " Flags=IGNORE_JOBS,OVERLAP"
@@ -203,7 +136,7 @@ def test_a_contained_error_requeues_the_job_that_met_it_and_no_other(twin: Twin)
     breaks(twin, "n1", 94)
     twin.wait(lambda: twin.job(first)["restart_cnt"] == 1, "the job to be queued again without the lock")
     twin.run(f"scancel {first}")
-    second = job_on(twin, "n1", user="bob")
+    second = job_on(twin, *on("n1"), user="bob")
     twin.run(f"scontrol delete reservation={LOCK}")
     twin.wait(lambda: "DRAIN" in twin.state("n1").states, "n1 to wait for an idle moment")
     assert twin.job(second)["restart_cnt"] == 0
@@ -211,23 +144,20 @@ def test_a_contained_error_requeues_the_job_that_met_it_and_no_other(twin: Twin)
 
 
 def test_a_job_that_meets_a_contained_error_again_is_held(twin: Twin) -> None:
-    set_all(twin)
-    job = job_on(twin, "n5")
+    job = job_on(twin, *on("n5"))
     breaks(twin, "n5", 94)
     twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
-    twin.wait(lambda: not held(twin), "n5 to be back")
+    # before n5 waits for an idle moment, or when it has booted
     twin.wait(lambda: twin.job(job)["job_state"] == ["RUNNING"], "the job to run")
     breaks(twin, twin.job(job)["nodes"], 94)
     twin.wait(lambda: twin.job(job)["hold"], "the job to be held")
     assert "ultracluster:held:xid:94" in twin.job(job)["admin_comment"]
 
 
-@pytest.mark.deep  # unsteady on a busy machine: a node of the twin that reboots late disturbs it
 def test_on_parallelcluster_the_job_is_queued_again_before_the_reboot(twin: Twin) -> None:
     """Drill G."""
-    set_all(twin)
     boot = boot_of(twin, "n1")
-    job = job_on(twin, "n1", "n2")
+    job = job_on(twin, *on("n1", "n2"))
     breaks(twin, "n1", 79)
     twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
     twin.wait(lambda: boot_of(twin, "n1") not in ("", boot), "n1 to be rebooted")
@@ -235,25 +165,19 @@ def test_on_parallelcluster_the_job_is_queued_again_before_the_reboot(twin: Twin
     assert said.index("its jobs are told") < said.index(f"job {job} is queued again")
 
 
-def program(twin: Twin, node: str) -> bool:
-    """As slurmd calls it."""
-    return twin.on(node, f"SLURMD_NODENAME={node} {HOME}/program").returncode == 0
-
-
-@pytest.mark.deep  # as the one before
 @pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
 def test_a_condemned_node_stays_drained_whoever_reads_the_line_first(twin: Twin, orchestrator: str) -> None:
     """Drill H: HealthCheckProgram meets it while the service stands still."""
     set_all(twin, orchestrator=orchestrator, replace=False)
-    twin.on("n3", "kill -STOP $(cat /run/health.pid)")
+    twin.on("n3", health.AT_REST.format(command="kill -STOP $(cat /run/health.pid)"))
     try:
         breaks(twin, "n3", 64)
-        # the journal has the line a moment later
-        twin.wait(lambda: program(twin, "n3") and held(twin) == {"n3"}, "HealthCheckProgram to drain n3")
+        found_by_program(twin, "n3")
+        assert held(twin) == {"n3": "ultracluster:xid:64"}
     finally:
         twin.on("n3", "kill -CONT $(cat /run/health.pid)")
     twin.wait(lambda: "a person has to look" in log(twin, "n3"), "the service to go on with it")
     for _ in range(3):
-        assert program(twin, "n3")
-    assert held(twin) == {"n3"}
+        program(twin, "n3")
+    assert held(twin).keys() == {"n3"}
     assert "resume" not in log(twin, "n3")

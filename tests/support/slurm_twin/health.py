@@ -10,15 +10,27 @@ import base64
 import io
 import json
 import tarfile
+from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from project import ROOT
+from slurm_twin.twin import Twin
 
 FAKES = ROOT / "tests/lifecycle_scripts/fakes"
 SYSTEMCTL = """#!/bin/bash
 case "$*" in
+  "stop ultracluster-health.service")
+    # with what it has started, as systemd does; its checks have sessions of their own, as on a node
+    if pid=$(cat /run/health.pid); then
+      kill -- "-$pid"
+      kill -CONT -- "-$pid"
+      while kill -0 -- "-$pid"; do sleep 0.05; done
+      rm /run/health.pid
+    fi 2>/dev/null
+    ;;
   "restart ultracluster-health.service")
-    [ ! -e /run/health.pid ] || kill "$(cat /run/health.pid)"
+    "$0" stop ultracluster-health.service
     export ULTRACLUSTER_HEALTH_TICK={tick} ULTRACLUSTER_HEALTH_PAUSE={pause}
     setsid python3 -ISB /opt/ultracluster/health/loop/main.py watch >>/run/twin/health.log 2>&1 </dev/null &
     echo $! >/run/health.pid
@@ -115,3 +127,108 @@ def cluster(settings: dict[str, Any]) -> dict[str, Any]:
         "node_groups": {"gpu": group},
         "health": settings,
     }
+
+
+# ---- for tests
+
+HOME = "/opt/ultracluster/health"
+LOG = "/var/log/ultracluster/health.log"
+"""On the node's disk, which a reboot leaves as it is."""
+LOCK = "ultracluster_health"
+"""The reservation that nodes take before they drain themselves."""
+XID = {
+    64: "64, pid='<unknown>', name=<unknown>, Row Remapper Error: (0x0) - New row failed for remapping",
+    79: "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+    94: "94, pid=1896, name=python, Contained: SM (0x1). RST: No, D-RST: No",
+    95: "95, pid='<unknown>', name=<unknown>, Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No",
+}
+BUSES = count(16)
+"""Another GPU each time: the same line again within a minute is no further fault."""
+HELD = frozenset({"DRAIN", "FAIL", "DOWN"})
+REBOOTS = frozenset({"REBOOT_REQUESTED", "REBOOT_ISSUED"})
+AT_REST = """
+mkdir -p /run/ultracluster/health
+exec flock /run/ultracluster/health/look.lock {command}
+"""
+"""A command while the service is not in a look: the checks of one go on without it, and read what the kernel
+reports next."""
+FORGET = f"""
+set -e
+rm -rf /run/fake/gpus/* /run/ultracluster/health/* {LOG} /var/lib/ultracluster/health/{{drained,open}}.json
+cat >{HOME}/settings.json
+# all that the kernel has said is read
+journalctl --dmesg --boot --quiet --lines=1 --output=json |
+  jq '{{cursor: .__CURSOR, boot: ._BOOT_ID, at: .__MONOTONIC_TIMESTAMP | tonumber}}' |
+  tee /var/lib/ultracluster/health/{{xid,watch}}.state >/dev/null
+systemctl restart ultracluster-health.service
+"""
+
+
+def begin(twin: Twin, settings: Mapping[str, Any]) -> None:
+    """What every test begins with, each point of it read back: no job, no reboot that is still to come, all
+    nodes idle in slurmctld's eyes since their present boot, and a service on each that remembers nothing and
+    has had its first look."""
+    ended = "; ".join(f"scancel --user={user}" for user in twin.users)
+    twin.run(f"{ended}; scontrol delete reservation={LOCK}", check=False)
+    twin.wait(lambda: _still(twin), "nodes that nothing changes any more")
+    for node, state in twin.states().items():
+        resume = "State=RESUME" if state.states & HELD else ""
+        twin.run(f"scontrol update NodeName={node} Comment='' Weight=1 {resume}")
+    for node in twin.nodes:
+        twin.on(node, FORGET, stdin=json.dumps(dict(settings)))
+    looked = "test -e /run/ultracluster/health/look.json"
+    twin.wait(lambda: all(not twin.on(node, looked, check=False).returncode for node in twin.nodes), "a look")
+    twin.wait(lambda: {one.states for one in twin.states().values()} == {frozenset({"IDLE"})}, "idle nodes")
+
+
+def _still(twin: Twin) -> bool:
+    """Stops what runs of the services. True where no job, no reboot and no service is left that would."""
+    if not all(twin.ready(node) for node in twin.nodes):
+        return False
+    for node in twin.nodes:
+        twin.on(node, AT_REST.format(command="systemctl stop ultracluster-health.service"))
+    waiting = [node for node, one in twin.states().items() if one.states & REBOOTS == {"REBOOT_REQUESTED"}]
+    if waiting:
+        twin.run(f"scontrol cancel_reboot {','.join(waiting)}", check=False)
+    busy = any(one.states & (REBOOTS | {"COMPLETING", "NOT_RESPONDING"}) for one in twin.states().values())
+    jobs = twin.run("squeue --noheader").stdout.strip()
+    return not busy and not jobs and all(twin.registered(node) for node in twin.nodes)
+
+
+def set_node(twin: Twin, node: str, settings: Mapping[str, Any]) -> None:
+    twin.put(node, f"{HOME}/settings.json", json.dumps(dict(settings)))
+
+
+def breaks(twin: Twin, node: str, xid: int) -> None:
+    """The kernel reports it, of another GPU than before."""
+    twin.journal(node, f"NVRM: Xid (PCI:0000:{next(BUSES) % 256:02x}:00): {XID[xid]}")
+
+
+def log(twin: Twin, node: str) -> str:
+    return twin.on(node, f"cat {LOG}", check=False).stdout
+
+
+def held(twin: Twin) -> dict[str, str]:
+    """The reasons of the nodes that take no job."""
+    return {node: one.reason for node, one in twin.states().items() if one.states & HELD}
+
+
+def program(twin: Twin, node: str) -> None:
+    """HealthCheckProgram, as slurmd calls it."""
+    twin.on(node, f"SLURMD_NODENAME={node} {HOME}/program")
+
+
+def found_by_program(twin: Twin, node: str) -> None:
+    """HealthCheckProgram comes until it has taken the node out: a check may be late on a busy machine."""
+    twin.wait(lambda: program(twin, node) or held(twin), f"HealthCheckProgram to drain {node}")
+
+
+def job_on(
+    twin: Twin, *options: str, user: str = "alice", script: str = "srun sleep 600", first: str = ":"
+) -> int:
+    """A job whose script has begun: Slurm calls it running before its prolog has ended."""
+    text = f"#!/bin/bash\n{first}\ntouch ~/ready.$SLURM_JOB_ID\n{script}\n"
+    job = twin.submit(text, "--requeue", "--exclusive", *options, user=user)
+    ready = f"test -e /home/{user}/ready.{job}"
+    twin.wait(lambda: not twin.run(ready, check=False).returncode, f"job {job} to run")
+    return job

@@ -59,10 +59,13 @@ class NodeState:
     """Attributes:
     states: such as {"IDLE", "DRAIN"}.
     reason: empty where there is none.
+    booted: when the boot began with which it registered last, in seconds since 1970.
     """
 
     states: frozenset[str]
     reason: str
+    comment: str
+    booted: int
 
 
 class Twin:
@@ -321,7 +324,7 @@ class Twin:
         return ({"SlurmctldParameters": "enable_configless"} if self._configless else {}) | self._conf
 
     def _await_cluster(self) -> None:
-        self.wait(lambda: self._ready(CONTROLLER), "the controller to boot")
+        self.wait(lambda: self.ready(CONTROLLER), "the controller to boot")
         if self.accounting:
             self._start_database()
         self.start("slurmctld")
@@ -329,7 +332,7 @@ class Twin:
             if len(self.nodes) > OWN_NAMESPACES:
                 self._go()
             for name in self.nodes:
-                self.wait(lambda name=name: self._ready(name), f"{name} to boot")
+                self.wait(lambda name=name: self.ready(name), f"{name} to boot")
         else:
             names = " ".join(self.nodes)
             self.run(f"mkdir -p /var/spool/slurmd; for n in {names}; do slurmd -N $n || exit; done")
@@ -410,18 +413,23 @@ class Twin:
         return [*into, *as_user, "env", f"--chdir={home}", *command]
 
     def pid(self, machine: str) -> int:
-        """The machine's first process, as this machine numbers it."""
+        """The machine's first process, as this machine numbers it.
+
+        Raises:
+            OSError, ValueError: it boots. Until it has a root of its own, a command for it would run on the
+                machine that runs the twin, and read that one's boot id.
+        """
         if not self.own:
             machine = CONTROLLER
-        return int((self.work / "pid" / machine).read_text())
+        number = int((self.work / "pid" / machine).read_text())
+        if not Path(f"/proc/{number}/root/etc/twin/init").exists():
+            raise ProcessLookupError(f"{machine} boots")
+        return number
 
-    def _ready(self, machine: str) -> bool:
+    def ready(self, machine: str) -> bool:
+        """Whether it has booted, slurmd included."""
         try:
-            # before the machine has a root of its own, this path is one of the machine that runs it
-            return (
-                Path(f"/proc/{self.pid(machine)}/root/etc/twin/init").exists()
-                and Path(f"/proc/{self.pid(machine)}/root/run/twin/ready").exists()
-            )
+            return Path(f"/proc/{self.pid(machine)}/root/run/twin/ready").exists()
         except (OSError, ValueError):
             if self._process.poll() is not None:
                 raise AssertionError(f"the twin ended:\n{self.logs()}") from None
@@ -430,8 +438,17 @@ class Twin:
     # ---- what Slurm says
 
     def state(self, node: str) -> NodeState:
-        one = json.loads(self.run(f"scontrol --json show node {node}").stdout)["nodes"][0]
-        return NodeState(frozenset(one["state"]), one["reason"])
+        return self.states(node)[node]
+
+    def states(self, *nodes: str) -> dict[str, NodeState]:
+        """Of these nodes or, without any, of all: at one moment."""
+        found = json.loads(self.run(f"scontrol --json show node {','.join(nodes)}").stdout)["nodes"]
+        return {
+            one["name"]: NodeState(
+                frozenset(one["state"]), one["reason"], one["comment"], one["boot_time"]["number"]
+            )
+            for one in found
+        }
 
     def job(self, job: int) -> dict[str, Any]:
         """`scontrol show job --json` of one; `job_state` is a list."""
@@ -489,10 +506,11 @@ class Twin:
         )  # fmt: skip
 
     def journal(self, node: str, line: str, **fields: str) -> None:
-        """A line of the kernel, as `journalctl -k` shows it on that node from now on."""
+        """A line of the kernel, as `journalctl -k` shows it on that node when this ends."""
+        number = time.time_ns()
         boot = Path(f"/proc/{self.pid(node)}/root/run/boot_id").read_text().strip().replace("-", "")
         entry = {
-            "__REALTIME_TIMESTAMP": str(time.time_ns() // 1000),
+            "__REALTIME_TIMESTAMP": str(number // 1000),
             "__MONOTONIC_TIMESTAMP": str(time.monotonic_ns() // 1000),
             "_BOOT_ID": boot,
             "_TRANSPORT": "kernel",
@@ -501,9 +519,12 @@ class Twin:
             "SYSLOG_FACILITY": "0",
             "PRIORITY": "3",
             "MESSAGE": line,
+            "TWIN_LINE": str(number),
         } | fields
         text = "".join(f"{key}={value}\n" for key, value in entry.items())
         self.on(node, "cat >/run/twin/journal", stdin=f"{text}\n")
+        read = f"journalctl --quiet --lines=1 --output=cat TWIN_LINE={number}"
+        self.wait(lambda: self.on(node, read, check=False).stdout, f"the journal of {node} to have {line}")
 
     def configure(self, conf: Mapping[str, str] | None = None, **files: str | None) -> None:
         """Changes keys of slurm.conf, or writes files: `topology_yaml=`, `topology_conf=`; no reload."""
@@ -566,15 +587,14 @@ class Twin:
         """
         (self.work / "fresh" / node).touch()
         self._boot_again(node)
-        self.wait(lambda: self._registered(node), f"{node} to register")
+        self.wait(lambda: self.registered(node), f"{node} to register")
         if "unexpectedly rebooted" in self.state(node).reason:
             self.run(f"scontrol update node={node} state=resume")
 
-    def _registered(self, node: str) -> bool:
+    def registered(self, node: str) -> bool:
         """Whether slurmctld has heard of it since it booted."""
-        one = json.loads(self.run(f"scontrol --json show node {node}").stdout)["nodes"][0]
-        boot = one["boot_time"]["number"]
-        return time.time() - boot <= float(self.on(node, "cut -d ' ' -f 1 /proc/uptime").stdout) + 2
+        up = float(self.on(node, "cut -d ' ' -f 1 /proc/uptime").stdout)
+        return time.time() - self.state(node).booted <= up + 2
 
     def _boot_again(self, node: str) -> None:
         before = self.pid(node)
@@ -582,7 +602,7 @@ class Twin:
 
         def again() -> bool:
             with contextlib.suppress(OSError, ValueError):
-                return self.pid(node) != before and self._ready(node)
+                return self.pid(node) != before and self.ready(node)
             return False
 
         self.wait(again, f"{node} to boot again")
