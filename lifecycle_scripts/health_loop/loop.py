@@ -388,15 +388,17 @@ class Loop:
         word = plan.steps[0][0] if plan.steps else ""
         tries = kept.setdefault("tries", {})
         pause = min(_AGAIN_SECONDS * 2 ** max(tries.get(word, 0) - 1, 0), _LONGEST_SECONDS)
-        due = place.elapsed(kept.get(word, 0)) >= pause
-        if word == "warn":
-            kept["warned"] = int(time.time())
-        if word and due:
-            kept[word] = int(time.time())
-            tries[word] = tries.get(word, 0) + 1
         place.write(place.STATE / "drained.json", kept)
-        if word and due:
-            self._do(plan, self._unchanged(me))
+        if not word or place.elapsed(kept.get(word, 0)) < pause:
+            return
+        me = self._unchanged(me)
+        # Before it is done: a reboot ends this process, too.
+        kept[word] = int(time.time())
+        tries[word] = tries.get(word, 0) + 1
+        if word == "warn":
+            kept["warned"] = kept[word]
+        place.write(place.STATE / "drained.json", kept)
+        self._do(plan, me)
 
     def _promote(self, me):
         """Continues with a node that is closed beyond the share, when the share has a place."""

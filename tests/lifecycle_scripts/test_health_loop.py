@@ -333,6 +333,36 @@ def test_a_repair_without_effect_is_asked_for_again_with_growing_pauses(
     assert pauses == [120, 240, 480, 960, 1920, 3600, 3600]
 
 
+@pytest.mark.parametrize("word", ["reboot-here", "warn"])
+def test_a_repair_that_was_not_asked_for_as_the_node_has_changed_is_no_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """Such as its job, which has just ended: the next round asks, and forces nothing."""
+    program, place, known, slurm = module("loop"), module("place"), module("known"), module("slurm")
+    for name in ("RUN", "STATE", "HOME"):
+        monkeypatch.setattr(place, name, tmp_path / name)
+    loop, kept = program.Loop(), dict[str, Any]()
+    before = known.Node("n1", frozenset({"IDLE", "COMPLETING", "DRAIN"}), reason="ultracluster:xid:79")
+    after = known.Node("n1", frozenset({"IDLE", "DRAIN"}), reason="ultracluster:xid:79")
+    asked = list[str]()
+
+    class Slurm:
+        def node(self, _: str) -> Any:
+            return after
+
+    loop.slurm = Slurm()
+    monkeypatch.setattr(loop, "_do", lambda plan, _: asked.append(plan.steps[0][0]))
+    plan = known.Plan(((word, ""),))
+    with pytest.raises(slurm.SlurmError):
+        loop._step(plan, before, kept)
+    assert asked == []
+    assert not any(kept["tries"].values())
+    assert "warned" not in kept
+    loop._step(plan, after, kept)
+    assert asked == [word]
+    assert place.read(place.STATE / "drained.json")["tries"] == {word: 1}
+
+
 @pytest.mark.parametrize("status", [1, 75, 127])
 def test_a_python_that_is_too_old_or_missing_sends_no_job_away(node: Node, status: int) -> None:
     """3.6 of RHEL 8 ends with 1 at the first import that it lacks, a shell without any with 127."""

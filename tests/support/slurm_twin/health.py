@@ -35,7 +35,7 @@ case "$*" in
     setsid python3 -ISB /opt/ultracluster/health/loop/main.py watch >>/run/twin/health.log 2>&1 </dev/null &
     echo $! >/run/health.pid
     ;;
-  reboot) kill -TERM 1 ;;
+  reboot | "--force reboot") kill -TERM 1 ;;
 esac
 """
 CONF = {
