@@ -1,4 +1,4 @@
-"""`make twin NODES=64`: a cluster coming up, a gang over all of it, a GPU that is lost, and what follows.
+"""`make twin NODES=64`: a cluster coming up, a gang over all of it, two GPUs that are lost, and what follows.
 
 Above 128 nodes, which share one namespace and have no prolog, it measures the scheduler alone. With `--json`
 the figures of the former are all that is printed.

@@ -62,7 +62,7 @@ def figures(nodes: int) -> Figures:
 def measure(wanted: int) -> None:
     nodes = most(wanted)
     if nodes < wanted:
-        print(f"{wanted} nodes do not fit {MEMORY_MIB // 1024} GiB or what is free: {nodes} do")
+        print(f"{wanted} nodes do not fit {MEMORY_MIB // 1024} GiB or what is free: {nodes} do", flush=True)
     found = figures(nodes)
     print(f"Slurm with {found.nodes} nodes on one machine, no prolog:")
     print(f"  {found.up:7.1f} s  until all nodes are idle")
