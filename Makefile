@@ -164,7 +164,7 @@ test: setup-dev ## every test (DEPTH=deep: all pairs, scale, many random example
 	@pytest -n 3 --depth=$(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times=build/suite-files.csv) $(ARGS)
 	@$(if $(ARGS),,$(if $(filter deep,$(DEPTH)),$(MAKE) --no-print-directory quick-pythons))
 
-twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
+twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, two lost GPUs, what follows (above 128: the scheduler's speed)
 	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)
 
 iam-tables: $(VENV)/.dev $(VENV)/.node $(EVALUATOR)/node_modules/.stamp ## who may do what in ENV (a name or a file), and what not, as Markdown: asked of the IAM evaluator (ALL=1: of all)

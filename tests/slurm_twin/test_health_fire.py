@@ -42,6 +42,10 @@ def twin(running: Twin) -> Twin:
     return running
 
 
+on_both = pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
+"""ParallelCluster's own slurm.conf always has the RebootProgram; HyperPod is asked, and played here."""
+
+
 def set_all(twin: Twin, **changes: object) -> None:
     for node in NODES:
         health.set_node(twin, node, {**SETTINGS, **changes})
@@ -58,19 +62,30 @@ def on(*nodes: str) -> tuple[str, str]:
     return f"--nodes={len(nodes)}", f"--nodelist={','.join(nodes)}"
 
 
-def test_a_fault_that_a_restart_of_slurmctld_hides_is_answered(twin: Twin) -> None:
-    """Drill B: without an answer, and then from a node that is UNKNOWN for a moment. It comes first: a
-    slurmctld that is killed comes back with the states that it saved last."""
+@on_both
+def test_a_fault_that_a_restart_of_slurmctld_hides_is_answered(twin: Twin, orchestrator: str) -> None:
+    """Drill B: without an answer, and then from a node that is UNKNOWN for a moment."""
+    set_all(twin, orchestrator=orchestrator, node_recovery="automatic")
     boot = boot_of(twin, "n4")
+    saved(twin)
     twin.kill("slurmctld")
     breaks(twin, "n4", 95)
     twin.wait(lambda: "xid:95" in log(twin, "n4"), "the loop to meet it")
     twin.start("slurmctld")
+    if orchestrator == "hyperpod-slurm":
+        mended_by_hyperpod(twin, "n4")
     twin.wait(lambda: boot_of(twin, "n4") not in ("", boot), "n4 to be rebooted")
     twin.wait(lambda: not held(twin), "n4 to be back")
 
 
-@pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
+def saved(twin: Twin) -> None:
+    """Until slurmctld has written its nodes down: one that is killed comes back with what it saved last."""
+    twin.run("touch /run/twin/before; scontrol update NodeName=n1 Comment=''")
+    newer = "test /var/lib/slurm/slurmctld/node_state -nt /run/twin/before"
+    twin.wait(lambda: not twin.run(newer, check=False).returncode, "slurmctld to save its nodes")
+
+
+@on_both
 def test_a_second_gpu_that_breaks_within_the_hour_is_not_forgotten(twin: Twin, orchestrator: str) -> None:
     """Drill A. No check but the kernel's log finds XID 95."""
     set_all(twin, orchestrator=orchestrator, node_recovery="automatic")
@@ -102,7 +117,7 @@ def test_above_the_second_limit_a_node_is_the_last_choice_until_there_is_a_place
     closed = held(twin).keys()
     assert len(closed) == 2
     (third,) = {"n1", "n2", "n3"} - closed
-    assert "ALERT only, it stays open" in log(twin, third)
+    twin.wait(lambda: "ALERT only, it stays open" in log(twin, third), "its log to say so")
     (first,) = (node for node in closed if "waiting=yes" not in twin.state(node).comment)
     twin.run(f"scontrol update NodeName={first} State=RESUME")
     twin.wait(lambda: third in held(twin), "the third to be closed, now that there is a place")
@@ -126,8 +141,10 @@ def asked(twin: Twin, nodes: set[str]) -> list[str]:
     return [node for node, one in twin.states(*nodes).items() if one.reason == "Action:Reboot"]
 
 
-def test_a_contained_error_requeues_the_job_that_met_it_and_no_other(twin: Twin) -> None:
+@on_both
+def test_a_contained_error_requeues_the_job_that_met_it_and_no_other(twin: Twin, orchestrator: str) -> None:
     """Drill F: the lock is not free, the job ends, and another one begins."""
+    set_all(twin, orchestrator=orchestrator, node_recovery="automatic")
     first = job_on(twin, *on("n1"))
     twin.run(
         f"scontrol create reservation ReservationName={LOCK} StartTime=now Duration=60 Users=root Nodes=n6"
@@ -154,18 +171,24 @@ def test_a_job_that_meets_a_contained_error_again_is_held(twin: Twin) -> None:
     assert "ultracluster:held:xid:94" in twin.job(job)["admin_comment"]
 
 
-def test_on_parallelcluster_the_job_is_queued_again_before_the_reboot(twin: Twin) -> None:
+@on_both
+def test_the_job_on_a_lost_gpu_is_queued_again_before_the_reboot(twin: Twin, orchestrator: str) -> None:
     """Drill G."""
+    set_all(twin, orchestrator=orchestrator, node_recovery="automatic")
     boot = boot_of(twin, "n1")
     job = job_on(twin, *on("n1", "n2"))
     breaks(twin, "n1", 79)
     twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, "the job to be queued again")
+    if orchestrator == "hyperpod-slurm":
+        mended_by_hyperpod(twin, "n1")
     twin.wait(lambda: boot_of(twin, "n1") not in ("", boot), "n1 to be rebooted")
     said = log(twin, "n1")
     assert said.index("its jobs are told") < said.index(f"job {job} is queued again")
+    if orchestrator == "hyperpod-slurm":
+        assert said.index(f"job {job} is queued again") < said.index("HyperPod is asked")
 
 
-@pytest.mark.parametrize("orchestrator", ["parallelcluster", "hyperpod-slurm"])
+@on_both
 def test_a_condemned_node_stays_drained_whoever_reads_the_line_first(twin: Twin, orchestrator: str) -> None:
     """Drill H: HealthCheckProgram meets it while the service stands still."""
     set_all(twin, orchestrator=orchestrator, replace=False)
