@@ -116,9 +116,8 @@ def tell(nodes: int, say: Callable[[str], None] = say_now) -> Figures:
         twin.wait(lambda: twin.up() == nodes, "idle nodes")
         break_two(twin, users, figures, line)
     line(
-        f"{nodes} nodes: up in {figures.up:.1f} s, a full-width gang in {figures.gang:.1f} s, "
-        f"drained in {figures.drain:.1f} s, requeued in {figures.requeue:.1f} s, "
-        f"in order again in {figures.again:.1f} s"
+        f"{nodes} nodes: up {figures.up:.1f} s, full-width gang {figures.gang:.1f} s, "
+        f"drained {figures.drain:.1f} s, requeued {figures.requeue:.1f} s, in order again {figures.again:.1f} s"
     )
     return figures
 
