@@ -44,15 +44,15 @@ HYPERPOD: list[tuple[str, Properties, str, str, str]] = [
     ("more nodes", cluster(group(InstanceCount=32)), f"{GROUP}.InstanceCount", "in place", "added"),
     ("minimum", cluster(group(MinInstanceCount=8)), f"{GROUP}.MinInstanceCount", "in place", "3 hours"),
     ("type", cluster(group(InstanceType="ml.p5en.48xlarge")),
-     f"{GROUP}.InstanceType", "replaced", "AWS refuses"),
+     f"{GROUP}.InstanceType", "refused", "AWS refuses"),
     ("types", cluster(group(InstanceRequirements={"InstanceTypes": ["ml.p5.48xlarge"]})),
-     f"{GROUP}.InstanceRequirements.InstanceTypes", "replaced", "AWS refuses"),
+     f"{GROUP}.InstanceRequirements.InstanceTypes", "refused", "AWS refuses"),
     ("Spot", cluster(group(CapacityRequirements={"Spot": {}})),
-     f"{GROUP}.CapacityRequirements.Spot", "replaced", "AWS refuses"),
+     f"{GROUP}.CapacityRequirements.Spot", "refused", "AWS refuses"),
     ("network of a group", cluster(group(OverrideVpcConfig={"Subnets": ["subnet-2"]})),
-     f"{GROUP}.OverrideVpcConfig.Subnets", "replaced", "AWS refuses"),
+     f"{GROUP}.OverrideVpcConfig.Subnets", "refused", "AWS refuses"),
     ("node type", cluster(group(SlurmConfig={"NodeType": "Login", "PartitionNames": ["train"]})),
-     f"{GROUP}.SlurmConfig.NodeType", "replaced", "AWS refuses"),
+     f"{GROUP}.SlurmConfig.NodeType", "refused", "AWS refuses"),
     ("partition", cluster(group(SlurmConfig={"NodeType": "Compute", "PartitionNames": ["big"]})),
      f"{GROUP}.SlurmConfig.PartitionNames", "in place", "partitions"),
     ("window", cluster(group(ScheduledUpdateConfig={"ScheduleExpression": "cron(0 3 ? * SUN *)"})),
@@ -63,19 +63,19 @@ HYPERPOD: list[tuple[str, Properties, str, str, str]] = [
      f"{GROUP}.KubernetesConfig.Labels.a", "in place", "nodes that are there"),
     ("a restricted group", cluster(group(), RestrictedInstanceGroups=[{"InstanceGroupName": "tune"}]),
      "RestrictedInstanceGroups[tune]", "in place", "restricted group"),
-    ("image", cluster(group(ImageId="ami-1")), f"{GROUP}.ImageId", "rolling", "UpdateClusterSoftware"),
+    ("image", cluster(group(ImageId="ami-1")), f"{GROUP}.ImageId", "refused", "UpdateClusterSoftware"),
     ("release", cluster(group(ImageReleaseVersion="1.2.3")),
      f"{GROUP}.ImageReleaseVersion", "rolling", "root volumes are wiped"),
     ("scripts", cluster(group(LifeCycleConfig={"SourceS3Uri": "s3://b/2", "OnInitComplete": "run.sh"})),
      f"{GROUP}.LifeCycleConfig.SourceS3Uri", "needs scale-to-zero", "only new nodes"),
     ("role", cluster(group(ExecutionRole="arn:aws:iam::111122223333:role/other")),
-     f"{GROUP}.ExecutionRole", "needs scale-to-zero", "by the guide"),
+     f"{GROUP}.ExecutionRole", "refused", "by the guide"),
     ("threads", cluster(group(ThreadsPerCore=1)),
-     f"{GROUP}.ThreadsPerCore", "needs scale-to-zero", "by the guide"),
+     f"{GROUP}.ThreadsPerCore", "refused", "by the guide"),
     ("interface", cluster(group(NetworkInterface={"InterfaceType": "efa"})),
-     f"{GROUP}.NetworkInterface.InterfaceType", "needs scale-to-zero", "unverified"),
+     f"{GROUP}.NetworkInterface.InterfaceType", "refused", "unverified"),
     ("plan", cluster(group(TrainingPlanArn="arn:1")),
-     f"{GROUP}.TrainingPlanArn", "needs scale-to-zero", "unverified"),
+     f"{GROUP}.TrainingPlanArn", "refused", "unverified"),
     ("checks", cluster(group(OnStartDeepHealthChecks=["InstanceStress"])),
      f"{GROUP}.OnStartDeepHealthChecks", "in place", "two hours"),
     ("tags", cluster(Tags=[{"Key": "a", "Value": "b"}]), "Tags[a]", "in place", "tags only"),
@@ -118,7 +118,6 @@ def volumes(**changed: Properties) -> Properties:
     ("new", "element", "words"),
     [
         (volumes(second={"VolumeSizeInGB": 900}), "[EbsVolume].EbsVolumeConfig.VolumeSizeInGB", "this size"),
-        (volumes(root={"VolumeKmsKeyId": "z"}), "[EbsVolume root].EbsVolumeConfig.VolumeKmsKeyId", "refused"),
         (volumes(lustre={"DnsName": "fs-2"}), "[FsxLustre].FsxLustreConfig.DnsName", "only new nodes mount"),
         (volumes(home={"DnsName": "fs-3"}), "[FsxOpenZfs]", "only new nodes mount"),
     ],
@@ -130,6 +129,12 @@ def test_storage_of_a_group_is_for_new_nodes_wherever_it_stands_in_the_list(
 
     assert change.path == f"{GROUP}.InstanceStorageConfigs{element}"
     assert change.verdict == "needs scale-to-zero" and words in change.reason
+
+
+def test_a_group_keeps_the_keys_of_its_volumes() -> None:
+    (change,) = changes(CLUSTER, cluster(), volumes(root={"VolumeKmsKeyId": "z"}))
+
+    assert (change.verdict, "keeps its volumes" in change.reason) == ("refused", True)
 
 
 OPENZFS_OLD: Properties = {
@@ -149,22 +154,22 @@ OTHERS: list[tuple[str, Properties, Properties, str, str]] = [
     (LUSTRE, lustre(), lustre(DeploymentType="SCRATCH_2"), "DATA LOSS", "at creation"),
     (LUSTRE, lustre(), lustre(ImportPath="s3://b"), "DATA LOSS", "associations"),
     (LUSTRE, lustre(), lustre(StorageCapacity=76800), "in place", "never shrinks"),
-    (LUSTRE, lustre(), lustre(StorageCapacity=19200), "replaced", "AWS refuses this: capacity only grows"),
+    (LUSTRE, lustre(), lustre(StorageCapacity=19200), "refused", "AWS refuses this: capacity only grows"),
     (LUSTRE, lustre(), lustre(MetadataConfiguration={"Mode": "USER_PROVISIONED", "Iops": 6000}),
-     "replaced", "AWS refuses this: metadata"),
+     "refused", "AWS refuses this: metadata"),
     (LUSTRE, lustre(), lustre(MetadataConfiguration={"Mode": "USER_PROVISIONED", "Iops": 24000}),
      "in place", "never downwards"),
-    (LUSTRE, lustre(), lustre(ThroughputCapacity=4000), "replaced", "AWS refuses"),
+    (LUSTRE, lustre(), lustre(ThroughputCapacity=4000), "refused", "AWS refuses"),
     (LUSTRE, lustre(), lustre(ThroughputCapacity=12000), "in place", "where it is"),
     (LUSTRE, lustre(), lustre(DataCompressionType="LZ4"), "in place", "where it is"),
-    (LUSTRE, OPENZFS_OLD, {**OPENZFS_OLD, "StorageCapacity": 512}, "replaced", "AWS refuses"),
+    (LUSTRE, OPENZFS_OLD, {**OPENZFS_OLD, "StorageCapacity": 512}, "refused", "AWS refuses"),
     (LUSTRE, OPENZFS_OLD, {**OPENZFS_OLD, "OpenZFSConfiguration": {"DeploymentType": "SINGLE_AZ_HA_2",
      "ThroughputCapacity": 640}}, "rolling", "some minutes"),
     (LUSTRE, OPENZFS_OLD, {**OPENZFS_OLD, "OpenZFSConfiguration": {"DeploymentType": "SINGLE_AZ_2",
      "ThroughputCapacity": 320}}, "DATA LOSS", "at creation"),
     ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "DBInstanceClass": "db.m7g.xlarge"}, "rolling", "restarts"),
-    ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "AllocatedStorage": "200"}, "in place", "six hours"),
-    ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "AllocatedStorage": "50"}, "replaced", "AWS refuses"),
+    ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "AllocatedStorage": "200"}, "in place", "24 hours"),
+    ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "AllocatedStorage": "50"}, "refused", "AWS refuses"),
     ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "EngineVersion": "8.4.4"}, "rolling", "restarts"),
     ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "MultiAZ": True}, "in place", "standby"),
     ("AWS::RDS::DBInstance", RDS_OLD, {**RDS_OLD, "StorageEncrypted": True}, "DATA LOSS", "job history"),
@@ -182,9 +187,9 @@ OTHERS: list[tuple[str, Properties, Properties, str, str]] = [
     ("AWS::EKS::Nodegroup", {"LaunchTemplate": {"Id": "lt-1", "Version": "1"}},
      {"LaunchTemplate": {"Id": "lt-1", "Version": "2"}}, "rolling", "drained"),
     ("AWS::EKS::Nodegroup", {"LaunchTemplate": {"Id": "lt-1"}}, {"LaunchTemplate": {"Id": "lt-2"}},
-     "replaced", "only the version"),
+     "refused", "only the version"),
     ("AWS::EKS::Cluster", {"Version": "1.33"}, {"Version": "1.34"}, "rolling", "one version"),
-    ("AWS::EKS::Cluster", {"Version": "1.10"}, {"Version": "1.9"}, "replaced", "only go up"),
+    ("AWS::EKS::Cluster", {"Version": "1.10"}, {"Version": "1.9"}, "refused", "7 days"),
     ("AWS::EC2::PlacementGroup", {"Strategy": "cluster"}, {"Strategy": "spread"}, "replaced", "creation"),
     ("AWS::EC2::PlacementGroup", {}, {"Tags": [{"Key": "a", "Value": "b"}]}, "replaced", "even tags"),
     ("AWS::EC2::Subnet", {"CidrBlock": "10.0.0.0/24"}, {"CidrBlock": "10.0.1.0/24"}, "replaced", "creation"),
@@ -255,7 +260,7 @@ def pcluster(
 @pytest.mark.parametrize(
     ("old", "new", "verdict", "words"),
     [
-        (pcluster(), pcluster(head="m5.large"), "replaced", "AWS refuses"),
+        (pcluster(), pcluster(head="m5.large"), "refused", "AWS refuses"),
         (pcluster(), pcluster(count=8), "in place", "more nodes"),
         (pcluster(), pcluster(count=2), "needs scale-to-zero", "shrinking"),
         (pcluster(), pcluster(image="ami-2"), "needs scale-to-zero", "fleet must be stopped"),
@@ -274,6 +279,20 @@ def test_parallelcluster(old: Properties, new: Properties, verdict: str, words: 
     (change,) = changes("Custom::PclusterCluster", old, new)
 
     assert (change.verdict, words in change.reason) == (verdict, True), change.reason
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "words"),
+    [(2, 6, "fewer nodes always run"), (2, 8, "shrinking"), (6, 10, "nodes are added")],
+)
+def test_a_minimum_that_moves_with_its_maximum_says_which_way(least: int, most: int, words: str) -> None:
+    old, new = pcluster(), pcluster()
+    for one, minimum, maximum in ((old, 4, 8), (new, least, most)):
+        (queue,) = one["ClusterConfiguration"]["Scheduling"]["SlurmQueues"]
+        queue["ComputeResources"] = [{"Name": "p5", "MinCount": minimum, "MaxCount": maximum}]
+    found = {one.path.rpartition(".")[2]: one for one in changes("Custom::PclusterCluster", old, new)}
+
+    assert words in found["MinCount"].reason, found["MinCount"]
 
 
 def test_slurms_settings_of_parallelcluster_stop_no_fleet() -> None:

@@ -74,8 +74,18 @@ def knows(kind: str, path: str) -> bool:
 
 
 PATHS = sorted(
-    {(f["type"], f["path"]) for f in FACTS["facts"] if f["path"] and f["type"].startswith("AWS::")}
+    {
+        (f["type"], path)
+        for f in FACTS["facts"]
+        for path in f.get("apart", [f.get("path")])
+        if path and f["type"].startswith("AWS::")
+    }
 )
+UNCONDITIONAL = [fact for fact in FACTS["facts"] if not fact.keys() & {"if", "apart"}]
+
+
+def named(fact: dict[str, Any]) -> str:
+    return f"{fact['type']} {fact.get('path', list(fact.get('apart', ())))} {fact.get('change', '')}"
 
 
 @pytest.mark.parametrize(("kind", "path"), [*PATHS, *FACTS["names"]["properties"].items()])
@@ -91,16 +101,16 @@ def test_every_fact_is_about_a_type_of_the_table(kind: str) -> None:
     assert kind.startswith("Custom::") or kind in authorities.create_only()["types"]
 
 
-@pytest.mark.parametrize(
-    "fact", FACTS["facts"], ids=lambda f: f"{f['type']} {f['path']} {f.get('change', '')}"
-)
+@pytest.mark.parametrize("fact", FACTS["facts"], ids=named)
 def test_every_fact_has_verdict_reason_and_dated_source(fact: dict[str, Any]) -> None:
     assert Verdict(fact["verdict"])
     assert fact["reason"] and fact["source"] and len(fact["date"]) == 10
     assert fact.keys() <= {
-        *("type", "path", "change", "where", "verdict", "refused", "part", "overrides"),
-        *("reason", "source", "date"),
+        *("type", "path", "change", "where", "if", "values", "apart", "verdict", "part", "overrides"),
+        *("order", "reason", "source", "date"),
     }
+    assert ("path" in fact) != ("apart" in fact)
+    assert (fact["verdict"] == "refused") == bool(fact.get("order") or fact.get("apart"))
     assert fact.get("change", "added") in {"added", "removed", "increased", "decreased", "fewer", "more"}
 
 
@@ -143,9 +153,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(
-    "fact", FACTS["facts"], ids=lambda f: f"{f['type']} {f['path']} {f.get('change', '')}"
-)
+@pytest.mark.parametrize("fact", UNCONDITIONAL, ids=named)
 def test_no_fact_is_hidden_by_one_above_it(fact: dict[str, Any]) -> None:
     """The smallest change that a fact is about gets its reason and its verdict."""
     values = VALUES[fact.get("change")]
@@ -158,9 +166,10 @@ def test_no_fact_is_hidden_by_one_above_it(fact: dict[str, Any]) -> None:
     (change,) = blast_radius(stack(R=old), stack() if gone else stack(R=new))
 
     assert fact["reason"] in change.reason
-    held = fact["type"] in FACTS["holds_data"] and fact["verdict"] == "replaced" and not change.refused
+    held = fact["type"] in FACTS["holds_data"] and fact["verdict"] == "replaced"
     assert change.verdict == ("DATA LOSS" if held else fact["verdict"])
-    assert change.refused == fact.get("refused", False)
+    assert change.refused == (fact["verdict"] == "refused")
+    assert list(change.order) == fact.get("order", [])
 
 
 def test_every_field_of_an_instance_group_has_a_fact_or_is_known_to_be_harmless() -> None:
@@ -171,7 +180,7 @@ def test_every_field_of_an_instance_group_has_a_fact_or_is_known_to_be_harmless(
     judged = {
         f["path"].split(".")[1].split("[")[0]
         for f in FACTS["facts"]
-        if f["path"].startswith("InstanceGroups[].")
+        if f.get("path", "").startswith("InstanceGroups[].")
     }
 
     assert fields - harmless - judged == set()

@@ -28,7 +28,7 @@ def compared(changes: dict[str, Any], base: str = GB200) -> list[Change]:
 @pytest.mark.parametrize(
     ("changes", "verdict", "words"),
     [
-        ({"node_groups.head.instance_type": "m7g.8xlarge"}, "replaced", "keeps its instance type"),
+        ({"node_groups.head.instance_type": "m7g.8xlarge"}, "refused", "keeps its instance type"),
         ({"orchestrator.scaledown_minutes": 5}, "needs scale-to-zero", f"--cluster-name {GB200} --region"),
         ({"node_groups.gb200.root_volume_gib": 300}, "rolling", "after their jobs"),
         ({"node_groups.login.count": 2}, "in place", "login nodes"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, cast
 
+from ultracluster.change.surroundings import Surroundings
 from ultracluster.change.template import Json, as_mapping, as_text
 
 
@@ -44,13 +45,15 @@ class Verdict(StrEnum):
     """Nothing is replaced, but running jobs lose a way, a right or a file that they may use."""
     REPLACED = "replaced"
     """What is there now is deleted; something new may take its place."""
+    REFUSED = "refused"
+    """AWS refuses the update and rolls it back: nothing changes, and the rest is not deployed either."""
     DATA_AT_RISK = "DATA AT RISK"
     """Nothing that is in use is lost yet, but a guard of data goes, backups go, or data is left behind."""
     DATA_LOSS = "DATA LOSS"
 
     @property
     def rank(self) -> int:
-        """0 for no-op to 7 for data loss."""
+        """0 for no-op to 8 for data loss."""
         return list(Verdict).index(self)
 
     @property
@@ -79,6 +82,8 @@ class Change:
     """AWS refuses the update, which is then rolled back."""
     replaces: bool = False
     """The resource as a whole goes, so what refers to it changes, too."""
+    order: tuple[str, ...] = ()
+    """Of what is refused: the deployments in which it works, first to last."""
 
     @classmethod
     def of_stack(
@@ -89,7 +94,7 @@ class Change:
         *,
         path: str = "",
         verdict: Verdict = Verdict.IN_PLACE,
-        refused: bool = False,
+        order: tuple[str, ...] = (),
     ) -> Change:
         """What happens to a stack as a whole, or to a setting of it: none of its resources is meant."""
         return cls(
@@ -100,7 +105,8 @@ class Change:
             verdict=verdict,
             reason=reason,
             source=source,
-            refused=refused,
+            refused=verdict is Verdict.REFUSED,
+            order=order,
         )
 
     @property
@@ -117,18 +123,35 @@ class Ruling:
     verdict: Verdict
     reason: str
     source: str
-    refused: bool = False
-    """AWS refuses the update."""
     part: bool = False
     """Only a part of the resource goes, such as one group of nodes."""
     overrides: bool = False
     """CloudFormation's own list does not count here."""
+    order: tuple[str, ...] = ()
+    """The deployments in which a refused change works, first to last."""
+
+    @property
+    def refused(self) -> bool:
+        """AWS refuses the update."""
+        return self.verdict is Verdict.REFUSED
+
+    @property
+    def words(self) -> str:
+        """The reason, and for what is refused the order that works."""
+        if not self.refused:
+            return self.reason
+        return f"AWS refuses this: {self.reason}{in_order(self.order)}"
 
     @property
     def replaces(self) -> bool:
         """Whether the resource as a whole goes."""
-        goes = self.verdict in (Verdict.REPLACED, Verdict.DATA_LOSS)
-        return goes and not self.refused and not self.part
+        return self.verdict in (Verdict.REPLACED, Verdict.DATA_LOSS) and not self.part
+
+
+def in_order(order: tuple[str, ...]) -> str:
+    """The end of a reason: which deployment does what."""
+    steps = "; ".join(f"deployment {number}: {step}" for number, step in enumerate(order, 1))
+    return f". In this order it works: {steps}" if steps else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +165,8 @@ class Pair:
     before_all: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
     """Every resource of its stack, by logical id."""
     after_all: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
+    around: Surroundings | None = field(default=None, repr=False)
+    """All stacks, for facts about a parent or a child; None where they are not known."""
 
     @property
     def type(self) -> str:
@@ -161,12 +186,13 @@ class Pair:
             resource_type=self.type,
             path=dotted(steps),
             verdict=ruling.verdict,
-            reason=f"AWS refuses this: {ruling.reason}" if ruling.refused else ruling.reason,
+            reason=ruling.words,
             source=ruling.source,
             before=None if before is MISSING else before,
             after=None if after is MISSING else after,
             refused=ruling.refused,
             replaces=ruling.replaces,
+            order=ruling.order,
         )
 
 

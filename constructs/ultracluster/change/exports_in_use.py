@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ultracluster.change.changes import Change
+from ultracluster.change.changes import Change, Verdict
 from ultracluster.change.template import IMPORT, Template, as_mapping, references
 
 SOURCE = "CloudFormation User Guide, Get exported outputs from a deployed CloudFormation stack"
@@ -46,12 +46,12 @@ def _refused(
             steps.append(f"take the import out of {name}, which keeps it")
         else:
             steps.append(f"{cdk} -e {name}")
-    order = ", then ".join(f"`{one}`" for one in [*steps, f"{cdk} --all"])
+    order = [f"`{one}`" for one in [*steps, f"{cdk} --all"]]
     reason = (
         f"AWS refuses this: {used} goes, and {', '.join(sorted(readers))} imports it; CloudFormation "
-        f"removes no export in use. In this order it works: {order}"
+        f"removes no export in use. In this order it works: {', then '.join(order)}"
     )
-    return Change.of_stack(stack, reason, SOURCE, refused=True)
+    return Change.of_stack(stack, reason, SOURCE, verdict=Verdict.REFUSED, order=tuple(order))
 
 
 def _common(stacks: Iterable[str]) -> str:

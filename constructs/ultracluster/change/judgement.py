@@ -100,7 +100,7 @@ def _kept(kind: str, policy: Any) -> int:
 
 def _addition(pair: Pair) -> Ruling:
     """What a resource does that was not there."""
-    fact = fact_about(pair.type, (), MISSING, pair.after, {})
+    fact = fact_about(pair.type, (), MISSING, pair.after, {}, None, pair)
     return fact or judge_new(pair) or taken_over(pair, pair.after) or _NEW
 
 
@@ -124,7 +124,7 @@ def _removal(pair: Pair) -> Ruling:
         return objects
     if pair.type == EKS_SWITCH or (pair.type == "Custom::AWS" and guards_data(pair.before.get("Properties"))):
         return Ruling(Verdict.DATA_AT_RISK, _GUARD_ENDS, source)
-    fact = fact_about(pair.type, (), pair.before, MISSING, properties)
+    fact = fact_about(pair.type, (), pair.before, MISSING, properties, None, pair)
     if fact and pair.type in RULES and (words := rule_words(pair.before.get("Properties"))):
         return replace(fact, reason=f"{fact.reason}; {words}")
     return fact or Ruling(Verdict.REPLACED, "deleted: it is no longer in the template", source)
@@ -161,7 +161,7 @@ def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
     if asked := judge_configuration(pair, steps):
         return asked
     old, new = (as_mapping(one.get("Properties")) for one in (pair.before, pair.after))
-    fact = fact_about(kind, steps, before, after, new, old)
+    fact = fact_about(kind, steps, before, after, new, old, pair)
     row, source = create_only(kind), create_only_source()
     if fact and fact.overrides:
         return fact
@@ -170,7 +170,7 @@ def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
         return fact or Ruling(Verdict.REPLACED, text, source)
     if is_among(row.get("always", ()), steps):
         text = "set at creation only: a new one is made, this one is deleted"
-        said = fact is not None and fact.verdict in (Verdict.REPLACED, Verdict.DATA_LOSS)
+        said = fact and fact.verdict in (Verdict.REPLACED, Verdict.REFUSED, Verdict.DATA_LOSS)
         return fact if fact and said else Ruling(Verdict.REPLACED, text, source)
     if fact:
         return fact

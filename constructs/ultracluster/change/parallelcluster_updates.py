@@ -135,7 +135,9 @@ class _Update:
         if changed.element and changed.before is None:
             return Ruling(Verdict.IN_PLACE, f"a new {what}; the others go on", source())
         if not changed.element and self._grows(changed):
-            return Ruling(Verdict.IN_PLACE, _GROWTH[changed.key.rpartition(".")[2]], source())
+            is_less = changed.key.endswith("MinCount") and not _more(changed)
+            text = _FEWER if is_less else _GROWTH[changed.key.rpartition(".")[2]]
+            return Ruling(Verdict.IN_PLACE, text, source())
         if self._strategy == "TERMINATE":
             text = f"the {what} ends with its nodes" if changed.element else "nodes that are left over end"
             return Ruling(
@@ -208,6 +210,7 @@ class _Update:
 
 
 _GROWTH: Final = {"MaxCount": "more nodes may be launched", "MinCount": "nodes are added"}
+_FEWER: Final = "fewer nodes always run; as many as before may be launched for jobs"
 
 
 def _in_place(changed: Changed) -> Ruling:
@@ -220,6 +223,10 @@ def _added(changed: Changed) -> Ruling:
     return Ruling(Verdict.IN_PLACE, f"ParallelCluster makes {where}; what runs goes on", source())
 
 
+_NEW_CLUSTER: Final = (
+    "the environment under another name, beside this one, with what is shared mounted from outside",
+    "when nothing runs on this one, take it away",
+)
 _KEPT: Final = {
     "HeadNode.InstanceType": "the head node keeps its instance type",
     "HeadNode.LocalStorage": "the head node keeps its disks",
@@ -232,7 +239,7 @@ _KEPT: Final = {
 def _refused(changed: Changed, because: str = "") -> Ruling:
     kept = next((words for key, words in _KEPT.items() if changed.key.startswith(key)), "")
     text = because or f"{kept or f'ParallelCluster does not change {changed.key}'}: "
-    return Ruling(Verdict.REPLACED, f"{text}this needs a new cluster", source(), refused=True)
+    return Ruling(Verdict.REFUSED, f"{text}this needs a new cluster", source(), order=_NEW_CLUSTER)
 
 
 def _count_of(pools: list[str]) -> str:

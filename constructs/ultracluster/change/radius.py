@@ -10,6 +10,7 @@ from ultracluster.change.changes import Change, Pair, Verdict, dotted, walk
 from ultracluster.change.deletion_protection import with_deletion_protection
 from ultracluster.change.exports_in_use import exports_in_use
 from ultracluster.change.judgement import direct_changes, judged
+from ultracluster.change.surroundings import Surroundings, Target
 from ultracluster.change.tables import held_data, moving_attributes
 from ultracluster.change.template import (
     IMPORT,
@@ -22,8 +23,6 @@ from ultracluster.change.template import (
 )
 
 _DEPLOY: Final = "CDK CLI reference: cdk deploy"
-_Target = tuple[str, str, str | None]
-"""Stack, logical id and attribute of what is referred to; None is the resource itself or every attribute."""
 
 
 def blast_radius(
@@ -39,6 +38,7 @@ def blast_radius(
     """
     changes: list[Change] = []
     pairs: list[Pair] = []
+    around = Surroundings(before, after)
     for stack in sorted(before.keys() | after.keys()):
         if stack not in after:
             changes.append(_left_behind(stack, before[stack], renamed_to))
@@ -47,11 +47,12 @@ def blast_radius(
             changes.append(_unprotected(stack))
         old, new = resources_of(before.get(stack, {})), resources_of(after[stack])
         for logical_id in sorted(old.keys() | new.keys()):
-            pair = Pair(stack, logical_id, old.get(logical_id, {}), new.get(logical_id, {}), old, new)
+            sides = old.get(logical_id, {}), new.get(logical_id, {})
+            pair = Pair(stack, logical_id, *sides, old, new, around)
             if pair.before and pair.after:
                 pairs.append(pair)
             changes += direct_changes(pair)
-    changes += _cascade(pairs, changes, before, after)
+    changes += _cascade(pairs, changes, around, before, after)
     changes = with_deletion_protection(changes, before)
     changes += exports_in_use(before, after)
     return sorted(changes, key=lambda c: (-c.verdict.rank, c.stack, c.logical_id, c.path))
@@ -89,10 +90,14 @@ def _left_behind(stack: str, template: Template, renamed_to: str) -> Change:
 
 
 def _cascade(
-    pairs: list[Pair], direct: list[Change], before: Mapping[str, Template], after: Mapping[str, Template]
+    pairs: list[Pair],
+    direct: list[Change],
+    around: Surroundings,
+    before: Mapping[str, Template],
+    after: Mapping[str, Template],
 ) -> list[Change]:
     """What refers to something that is replaced changes, too, and so on until nothing new comes."""
-    exports = _exports(after)
+    exports = around.exports
     seen = {(change.stack, change.logical_id, change.path) for change in direct}
     moved = _moved(direct) | _moved_values(before, after)
     found: list[Change] = []
@@ -119,9 +124,9 @@ def _cascade(
         moved |= _moved(fresh)
 
 
-def _moved(changes: list[Change]) -> set[_Target]:
+def _moved(changes: list[Change]) -> set[Target]:
     """References whose value is another one afterwards; None stands for every attribute."""
-    moved: set[_Target] = set()
+    moved: set[Target] = set()
     for change in changes:
         if change.replaces:
             moved.add((change.stack, change.logical_id, None))
@@ -131,7 +136,7 @@ def _moved(changes: list[Change]) -> set[_Target]:
     return moved
 
 
-def _moved_values(before: Mapping[str, Template], after: Mapping[str, Template]) -> set[_Target]:
+def _moved_values(before: Mapping[str, Template], after: Mapping[str, Template]) -> set[Target]:
     """Parameters and mappings with another value."""
     return {
         (stack, name, None)
@@ -142,11 +147,9 @@ def _moved_values(before: Mapping[str, Template], after: Mapping[str, Template])
     }
 
 
-def _cause(
-    value: Any, stack: str, moved: set[_Target], exports: Mapping[str, set[_Target]]
-) -> _Target | None:
+def _cause(value: Any, stack: str, moved: set[Target], exports: Mapping[str, set[Target]]) -> Target | None:
     """The first reference in a value that has another value afterwards."""
-    found: set[_Target] = set()
+    found: set[Target] = set()
     for name, attribute in references(value):
         if name.startswith(IMPORT):
             found |= exports.get(name.removeprefix(IMPORT), set())
@@ -156,19 +159,5 @@ def _cause(
     return min(hit, key=lambda one: (one[0], one[1], one[2] or "")) if hit else None
 
 
-def _exports(templates: Mapping[str, Template]) -> dict[str, set[_Target]]:
-    """What the value of each export refers to."""
-    return {
-        name: {
-            (stack, to, attribute)
-            for to, attribute in references(output.get("Value"))
-            if not to.startswith(IMPORT)
-        }
-        for stack, template in templates.items()
-        for output in map(as_mapping, as_mapping(as_mapping(template).get("Outputs")).values())
-        if isinstance(name := as_mapping(output.get("Export")).get("Name"), str)
-    }
-
-
-def _named(cause: _Target, stack: str) -> str:
+def _named(cause: Target, stack: str) -> str:
     return f"`{cause[1]}`" if cause[0] == stack else f"`{cause[0]}/{cause[1]}`"

@@ -30,6 +30,7 @@ LEVELS: Final = {
     Verdict.SCALE_TO_ZERO: "care",
     Verdict.AT_RISK: "care",
     Verdict.REPLACED: "bad",
+    Verdict.REFUSED: "bad",
     Verdict.DATA_AT_RISK: "bad",
     Verdict.DATA_LOSS: "bad loud",
 }
@@ -40,12 +41,16 @@ _MEANING: Final = {
     Verdict.SCALE_TO_ZERO: "running nodes do not have it until they are made again",
     Verdict.AT_RISK: "running jobs lose a way, a right or a file that they may use",
     Verdict.REPLACED: "what is there now is deleted; something new may take its place",
+    Verdict.REFUSED: "AWS refuses the update and rolls it back: nothing changes",
     Verdict.DATA_AT_RISK: "a guard of data goes, or data is left behind",
     Verdict.DATA_LOSS: "data is deleted",
 }
 _SUMS: Final = {
     0: ("good", "Running jobs are not disturbed."),
-    1: ("care", "Running jobs are disturbed: something restarts, is replaced, or loses a way or a right."),
+    1: (
+        "care",
+        "Running jobs are disturbed (a restart, a replacement, a lost right), or AWS refuses it.",
+    ),
     2: ("care", "Not everything could be read, so this is not the whole answer."),
     3: ("bad", "Data would be lost, lose a guard, or be left behind, and nobody has accepted that."),
 }

@@ -12,7 +12,7 @@ from ultracluster.config.plain_text import visible
 
 SIZE: Final = 320
 _MIDDLE = SIZE / 2
-_INNER, _STEP = 16.0, 19.0
+_INNER, _SPAN = 16.0, 133.0
 _DOT = 5.5
 _COLORS: Final = {
     Verdict.NO_OP: "#8a97a3",
@@ -21,6 +21,7 @@ _COLORS: Final = {
     Verdict.SCALE_TO_ZERO: "#d9861e",
     Verdict.AT_RISK: "#d96a1e",
     Verdict.REPLACED: "#e0603a",
+    Verdict.REFUSED: "#a04fb8",
     Verdict.DATA_AT_RISK: "#d9304f",
     Verdict.DATA_LOSS: "#c0102f",
 }
@@ -50,7 +51,7 @@ def rings(resources: Mapping[str, Verdict], title: str) -> str:
 
 def radius(verdict: Verdict) -> float:
     """Of its ring: the worse, the smaller."""
-    return _INNER + _STEP * (len(Verdict) - 1 - verdict.rank)
+    return _INNER + _SPAN * (1 - verdict.rank / (len(Verdict) - 1))
 
 
 def places(verdict: Verdict, count: int) -> list[tuple[float, float]]:

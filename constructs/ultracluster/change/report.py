@@ -34,7 +34,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0, 1 (jobs are disturbed), 2 (not everything could be read), 3 (loss or risk not accepted)."""
+        """0, 1 (jobs disturbed, or refused by AWS), 2 (not all read), 3 (loss or risk not accepted)."""
         if self.lost or self.at_risk:
             return 3
         if self.comparison.unread:
@@ -83,7 +83,8 @@ def rows(report: Report) -> list[Row]:
                 tags += any(one.reason == TAGS for one in changes)
                 silent += all(one.reason != TAGS for one in changes)
                 continue
-            causes = [one for one in shown if one.replaces or one.verdict.needs_acceptance] or shown
+            causes = [one for one in shown if one.replaces or one.verdict.needs_acceptance]
+            causes = [one for one in shown if one in causes or one.refused] if causes else shown
             if len(causes) == 1 and top.verdict is Verdict.IN_PLACE and not top.path:
                 alike.setdefault((top.resource_type, _why(top, report)), []).append(top)
                 continue

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from ultracluster.change.changes import MISSING, Ruling, Steps, Verdict
+from ultracluster.change.changes import MISSING, Pair, Ruling, Steps, Verdict, in_order
+from ultracluster.change.conditions import Scope, filled, holds, value_of
 from ultracluster.change.template import Json, as_mapping
 
 
@@ -40,25 +43,60 @@ def is_among(rows: list[str] | tuple[str, ...], steps: Steps) -> bool:
 
 
 def fact_about(
-    kind: str, steps: Steps, before: Any, after: Any, properties: Json, until_now: Json | None = None
+    kind: str,
+    steps: Steps,
+    before: Any,
+    after: Any,
+    properties: Json,
+    until_now: Json | None = None,
+    pair: Pair | None = None,
 ) -> Ruling | None:
-    """The first fact that fits.
+    """The first fact that fits; where it says that AWS refuses the change, all conditions that do.
 
     Args:
         properties: all those of the new resource.
         until_now: all those of the old one.
+        pair: the resource, for facts about its parent or children.
     """
-    for fact in _facts_of(kind):
-        if _applies(fact, steps, before, after, properties, until_now or {}):
-            return Ruling(
-                Verdict(fact["verdict"]),
-                fact["reason"],
-                f"{fact['source']} ({fact['date']})",
-                refused=fact.get("refused", False),
-                part=fact.get("part", False),
-                overrides=fact.get("overrides", False),
-            )
-    return None
+    scope = Scope(steps, before, after, until_now or {}, properties, _relatives(pair))
+    found = [fact for fact in _facts_of(kind) if _applies(fact, scope)]
+    if found and found[0]["verdict"] == Verdict.REFUSED:
+        others = [fact for fact in found[1:] if fact["verdict"] == Verdict.REFUSED and "if" in fact]
+        return _joined([_ruling(fact, scope) for fact in (found[0], *others)])
+    return _ruling(found[0], scope) if found else None
+
+
+def _relatives(pair: Pair | None) -> Callable[[str], Iterable[tuple[Json, Json]]]:
+    if pair is None or pair.around is None:
+        return lambda _: ()
+    around, stack, logical_id = pair.around, pair.stack, pair.logical_id
+    return lambda kind: around.relatives(stack, logical_id, kind)
+
+
+def _ruling(fact: Json, scope: Scope) -> Ruling:
+    values = {"old": value_of("old", scope), "new": value_of("new", scope)}
+    values |= {name: value_of(term, scope) for name, term in fact.get("values", {}).items()}
+    apart = [step for path, step in fact.get("apart", {}).items() if holds(["changes", path], scope)]
+    order = [line for step in apart or fact.get("order", ()) for line in filled(step, values)]
+    return Ruling(
+        Verdict(fact["verdict"]),
+        next(iter(filled(fact["reason"], values)), fact["reason"]),
+        f"{fact['source']} ({fact['date']})",
+        part=fact.get("part", False),
+        overrides=fact.get("overrides", False),
+        order=tuple(order),
+    )
+
+
+def _joined(rulings: list[Ruling]) -> Ruling:
+    """One ruling with every reason, and the order of the last, which holds the changes apart."""
+    first, *others = rulings
+    if not others:
+        return first
+    reasons = [f"{one.reason}{in_order(one.order)}" for one in rulings[:-1]] + [rulings[-1].reason]
+    sources = dict.fromkeys(one.source for one in rulings)
+    order = rulings[-1].order
+    return replace(first, reason=". And: ".join(reasons), source="; ".join(sources), order=order)
 
 
 def held_data(kind: str) -> str | None:
@@ -96,7 +134,9 @@ def moving_attributes(kind: str) -> list[str]:
     return _facts()["moving_attributes"]["attributes"].get(kind, [])
 
 
-def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json, until_now: Json) -> bool:
+def _applies(fact: Json, scope: Scope) -> bool:
+    steps, before, after = scope.steps, scope.before, scope.after
+    properties, until_now = scope.new, scope.old
     pattern = _pattern(fact["path"])
     whole = not steps  # the resource comes or goes: only facts about the resource as a whole
     if (whole and pattern) or (whole and "change" not in fact):
@@ -119,7 +159,9 @@ def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json
         old, new = _number(before), _number(after)
         if old is None or new is None or not (new > old if how == "increased" else new < old):
             return False
-    return all(_at(properties, path) in values for path, values in fact.get("where", {}).items())
+    if not all(_at(properties, path) in values for path, values in fact.get("where", {}).items()):
+        return False
+    return "if" not in fact or holds(fact["if"], scope)
 
 
 def _has(properties: Json, pattern: Steps) -> bool:
@@ -181,7 +223,17 @@ def _at(properties: Json, path: str) -> Any:
 
 @cache
 def _facts_of(kind: str) -> tuple[Json, ...]:
-    return tuple(fact for fact in _facts()["facts"] if fact["type"] == kind)
+    return tuple(one for fact in _facts()["facts"] if fact["type"] == kind for one in _each_apart(fact))
+
+
+def _each_apart(fact: Json) -> Iterator[Json]:
+    """A fact about properties that only change one after the other is one about each of them."""
+    paths = list(fact.get("apart", ()))
+    if not paths:
+        yield fact
+    for path in paths:
+        others = ["changes", *(other for other in paths if other != path)]
+        yield {**fact, "path": path, "if": ["all", others, fact["if"]] if "if" in fact else others}
 
 
 @cache

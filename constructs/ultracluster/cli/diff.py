@@ -77,9 +77,9 @@ def diff(
 ) -> None:
     """Show the blast radius of a change: what stays, restarts, is replaced, or loses its data.
 
-    Exit code 0: running jobs are not disturbed. 1: something restarts, has to be scaled to zero, is replaced,
-    or running jobs lose a way or a right. 3: data would be lost, or lose a guard, and --accept does not name
-    it. 2: bad input, or something could not be read.
+    Exit code 0: running jobs are not disturbed. 1: AWS refuses it, something restarts, has to be scaled to
+    zero, is replaced, or running jobs lose a way or a right. 3: data would be lost, or lose a guard, and
+    --accept does not name it. 2: bad input, or something could not be read.
     """
     from ultracluster.change import blast_radius
     from ultracluster.change import comparison as compare

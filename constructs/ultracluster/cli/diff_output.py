@@ -19,6 +19,7 @@ _STYLES = {
     "needs scale-to-zero": "yellow",
     "jobs at risk": "bold yellow",
     "replaced": "red",
+    "refused": "bold magenta",
     "DATA AT RISK": "bold red",
     "DATA LOSS": "bold white on red",
 }
@@ -98,6 +99,7 @@ def as_document(report: Report) -> Diff:
                 "path": change.path,
                 "verdict": change.verdict,
                 "refused": change.refused,
+                "order": list(change.order),
                 "replaces": change.replaces,
                 "accepted": change.resource in report.accepted,
                 "reason": change.reason,

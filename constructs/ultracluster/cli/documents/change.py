@@ -20,6 +20,8 @@ class ChangedProperty(TypedDict):
     verdict: Verdict
     refused: bool
     """AWS refuses the update, which is then rolled back."""
+    order: list[str]
+    """The deployments in which a refused change works, first to last; empty where none is known."""
     replaces: bool
     """The resource as a whole goes."""
     accepted: bool
