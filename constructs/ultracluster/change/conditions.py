@@ -50,12 +50,13 @@ def value_of(term: Any, scope: Scope) -> Any:
     """The value of a condition or operand; None where it is unknown."""
     if isinstance(term, str):
         return _operand(term, scope)
-    if not isinstance(term, list) or not term or term[0] not in _NAMES:
-        return term
-    name, *terms = cast("list[Any]", term)
+    terms = cast("list[Any]", term) if isinstance(term, list) else []
+    if not terms or terms[0] not in _NAMES:
+        return cast("Any", term)
+    name, *terms = terms
     if name in _LAZY:
         return _LAZY[name](terms, scope)
-    values = [one if isinstance(one, dict) else value_of(one, scope) for one in terms]
+    values = [value_of(one, scope) for one in terms]
     return None if any(one is None for one in values) else _STRICT[name](*values)
 
 
@@ -128,7 +129,7 @@ def _near(properties: Json, steps: Steps) -> Json:
             value = as_mapping(value).get(step)
             continue
         rows = [as_mapping(one) for one in cast("list[Any]", value)] if isinstance(value, list) else []
-        value = element = next((row for row in rows if step[1:-1] in row.values()), {})
+        value = element = next((row for row in rows if step[1:-1] in row.values()), as_mapping(None))
     return element
 
 
@@ -204,14 +205,21 @@ def _same(one: Any, other: Any) -> bool:
     return one == other if None in figures else figures[0] == figures[1]
 
 
+def _is_in(value: Any, values: list[Any]) -> bool:
+    return any(_same(value, one) for one in values)
+
+
 def _arithmetic(how: Callable[[float, float], float]) -> Callable[[Any, Any], float | None]:
     def result(one: Any, other: Any) -> float | None:
         left, right = _figure(one), _figure(other)
-        if left is None or right is None or (right == 0 and how in (operator.floordiv, operator.truediv)):
-            return None
-        return how(left, right)
+        return None if left is None or right is None else how(left, right)
 
     return result
+
+
+def _quotient(one: float, other: float) -> float:
+    """Rounded down; of nothing by nothing, nothing."""
+    return one // other if other else 0
 
 
 def _minor(value: Any) -> int | None:
@@ -294,19 +302,18 @@ _LAZY: Final[Mapping[str, Callable[[list[Any], Scope], Any]]] = {
     "changes-besides": _changes_besides,
     "relative": _relative,
 }
-_STRICT: Final[Mapping[str, Callable[..., Any]]] = {
+_STRICT: Final[Mapping[str, Any]] = {
     "not": operator.not_,
     "<": _compare(operator.lt),
     "<=": _compare(operator.le),
     ">": _compare(operator.gt),
     ">=": _compare(operator.ge),
     "=": _same,
-    "in": lambda value, values: any(_same(value, one) for one in values),
+    "in": _is_in,
     "+": _arithmetic(operator.add),
     "-": _arithmetic(operator.sub),
     "*": _arithmetic(operator.mul),
-    "/": _arithmetic(operator.truediv),
-    "//": _arithmetic(operator.floordiv),
+    "//": _arithmetic(_quotient),
     "minor": _minor,
     "release": _release,
     "above": _above,

@@ -55,7 +55,7 @@ class Surroundings:
             if any(hit[:2] == (to_stack, to) for hit in self._targets(stack, latest)):
                 return True
             called = {target[key] for key in _NAMES if isinstance(target.get(key), str)}
-            if as_text(latest.get("ClusterName")) in called:
+            if (name := as_text(latest.get("ClusterName"))) and name in called:
                 return True
         return False
 
