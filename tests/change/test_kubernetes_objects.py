@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from blast_radius_support import changes, resource, stack
 
-from ultracluster.change import Verdict, blast_radius, worst
-from ultracluster.change.kubernetes_objects import MANIFEST
+from ultracluster.change import Verdict, blast_radius, kubernetes_objects, worst
+from ultracluster.change.changes import MISSING
+from ultracluster.change.kubernetes_objects import KIND, MANIFEST, judge_field
 from ultracluster.kubernetes.storage import lustre_volume
 
 
@@ -47,7 +49,7 @@ def test_names_that_are_known_later_do_not_hide_it() -> None:
     def joined(*objects: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps([*objects, {"kind": "ConfigMap", "metadata": {"name": "x", "uid": "HERE"}}])
         first, last = text.split("HERE")
-        return {"Manifest": {"Fn::Join": ["", [first, {"Ref": "FileSystem"}, last]]}}
+        return manifest() | {"Manifest": {"Fn::Join": ["", [first, {"Ref": "FileSystem"}, last]]}}
 
     assert worst(changes(MANIFEST, joined(A, B), joined(B))) is Verdict.DATA_LOSS
     assert worst(changes(MANIFEST, joined(A), joined(A, B))) is Verdict.IN_PLACE
@@ -60,11 +62,11 @@ def test_a_claim_that_goes_is_told() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, null]", '{"kind": "Namespace"}', "[" * 5000])
-def test_what_cannot_be_read_is_the_functions_affair(text: str) -> None:
+def test_what_cannot_be_read_is_not_known(text: str) -> None:
     (change,) = changes(MANIFEST, manifest(A), {**manifest(A), "Manifest": text}) or [None]
 
     assert change
-    assert change.verdict in (Verdict.IN_PLACE, Verdict.DATA_LOSS)
+    assert change.verdict in (Verdict.NOT_KNOWN, Verdict.DATA_LOSS)
 
 
 def test_labels_of_a_namespace_change_in_place() -> None:
@@ -82,3 +84,83 @@ def test_spaces_that_go_are_told() -> None:
     (change,) = blast_radius(stack(R=resource(MANIFEST, manifest(template))), stack())
 
     assert change.verdict is Verdict.AT_RISK and "every space and its volume" in change.reason
+
+
+def test_what_leaves_a_manifest_that_does_not_prune_stays() -> None:
+    old, new = ({"ClusterName": "c", "Manifest": json.dumps(ones)} for ones in ((A, B), (A,)))
+    (change,) = changes(MANIFEST, old, new)
+
+    assert change.verdict is Verdict.IN_PLACE
+    assert "Namespace team-b leaves the manifest and stays" in change.reason
+
+
+FACTS = json.loads(Path(kubernetes_objects.__file__).with_name("kubernetes_facts.json").read_text())["facts"]
+VALUES = {
+    "added": (MISSING, "b"),
+    "removed": ("a", MISSING),
+    "increased": (1, 2),
+    "more": (["a"], ["a", "b"]),
+    None: ("a", "b"),
+}
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [fact for fact in FACTS if fact["path"] or "change" not in fact],
+    ids=lambda fact: f"{fact['type']} {fact['path']} {fact.get('change', '')}",
+)
+def test_each_fact_of_an_object_is_found(fact: dict[str, Any]) -> None:
+    before, after = VALUES[fact.get("change")]
+    kind = fact["type"].removeprefix(KIND).replace("*", "HyperpodNodeClass")  # which has no row for all of it
+    steps = tuple(fact["path"].replace("[]", ".[0]").split(".")) if fact["path"] else ("any",)
+    ruling = judge_field((kind, "", "x"), steps, before, after, ({}, {}))
+
+    assert (ruling.verdict, ruling.refused) == (fact["verdict"], fact.get("refused", False))
+    assert fact["reason"] in ruling.reason and fact["date"] in ruling.source
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{fact['type']} {fact['path']}")
+def test_each_fact_of_an_object_has_a_dated_source(fact: dict[str, Any]) -> None:
+    assert Verdict(fact["verdict"]) is not Verdict.NOT_KNOWN
+    assert fact["reason"] and fact["source"] and len(fact["date"]) == 10
+    assert not fact.get("refused") or fact["verdict"] == "replaced"
+
+
+@pytest.mark.parametrize("fact", [fact for fact in FACTS if fact["path"] == "" and "change" in fact])
+def test_what_goes_with_an_object_is_said_of_its_kind(fact: dict[str, Any]) -> None:
+    one = {"kind": fact["type"].removeprefix(KIND), "metadata": {"name": "x"}}
+    (change,) = changes(MANIFEST, manifest(A, one), manifest(A))
+
+    assert change.verdict == fact["verdict"] and fact["reason"] in change.reason
+
+
+def test_an_object_of_a_kind_that_no_source_is_about_is_not_known() -> None:
+    odd = {"kind": "Odd", "metadata": {"name": "x"}, "spec": {"a": 1}}
+    (change,) = changes(MANIFEST, manifest(odd), manifest({**odd, "spec": {"a": 2}}))
+
+    assert change.verdict is Verdict.NOT_KNOWN and "Odd x: spec.a" in change.reason
+
+
+def test_a_field_that_the_api_refuses_is_worse_than_what_changes_beside_it() -> None:
+    old = {"kind": "StorageClass", "metadata": {"name": "ebs"}, "parameters": {"type": "gp3"}}
+    new = {**old, "parameters": {"type": "io2"}, "allowVolumeExpansion": True}
+    (change,) = changes(MANIFEST, manifest(old), manifest(new, B))
+
+    assert change.refused and not change.replaces
+    assert "StorageClass ebs: parameters.type: the API refuses other parameters" in change.reason
+    assert "added" not in change.reason
+
+
+def test_a_volume_whose_file_system_is_replaced_is_refused() -> None:
+    def volume(subnet: str) -> dict[str, Any]:
+        first, last = json.dumps(CLAIM).split("fs-1.example")
+        text = {"Fn::Join": ["", [first, {"Fn::GetAtt": ["FileSystem", "DNSName"]}, last]]}
+        return stack(
+            FileSystem=resource("AWS::FSx::FileSystem", {"SubnetIds": [subnet]}),
+            Volume=resource(MANIFEST, manifest() | {"Manifest": text}),
+        )
+
+    found = blast_radius(volume("subnet-1"), volume("subnet-2"))
+    (change,) = [one for one in found if one.logical_id == "Volume"]
+
+    assert change.refused and "the API refuses another source of a volume" in change.reason

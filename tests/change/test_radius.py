@@ -218,7 +218,7 @@ OTHERS: list[tuple[str, Properties, Properties, str, str]] = [
     ("AWS::Lambda::Function", {"Code": {"S3Key": "a"}}, {"Code": {"S3Key": "b"}}, "in place", "new code"),
     ("Custom::CDKBucketDeployment", {"SourceObjectKeys": ["a"]}, {"SourceObjectKeys": ["b"]},
      "in place", "uploaded again"),
-    ("Custom::Own", {"A": 1}, {"A": 2}, "in place", "function behind it"),
+    ("Custom::Own", {"A": 1}, {"A": 2}, "not known", "function behind it"),
     ("Custom::Own", {"ServiceToken": "a"}, {"ServiceToken": "b"}, "replaced", "creation only"),
     ("AWS::Braket::Thing", {"A": 1}, {"A": 2}, "replaced", "not in the table"),
 ]  # fmt: skip

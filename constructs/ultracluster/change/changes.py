@@ -43,6 +43,8 @@ class Verdict(StrEnum):
     """Running nodes do not have it: they must be recreated."""
     AT_RISK = "jobs at risk"
     """Nothing is replaced, but running jobs lose a way, a right or a file that they may use."""
+    NOT_KNOWN = "not known"
+    """No source says what the change does: it may be harmless, or any of the others."""
     REPLACED = "replaced"
     """What is there now is deleted; something new may take its place."""
     REFUSED = "refused"
@@ -53,7 +55,7 @@ class Verdict(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for no-op to 8 for data loss."""
+        """0 for no-op, the highest for data loss."""
         return list(Verdict).index(self)
 
     @property

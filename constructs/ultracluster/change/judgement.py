@@ -24,6 +24,7 @@ from ultracluster.change.tables import (
     is_among,
     is_custom,
     name_property,
+    update_requires,
     used_by_jobs,
 )
 from ultracluster.change.template import as_mapping, as_text
@@ -140,9 +141,9 @@ def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
     kind = pair.type
     if steps and before is not after and (by_meaning := judge(pair, steps, before, after)):
         return by_meaning
-    if kind == MANIFEST and steps == ("Manifest",) and before is not after:
-        objects = judge_manifest(before, after)
-        if objects:
+    if kind == MANIFEST and steps == ("Manifest",):
+        prunes = "PruneLabel" in as_mapping(pair.after.get("Properties"))
+        if objects := judge_manifest(before, after, prunes=prunes):
             return objects
     if steps[-1:] and steps[-1] in GUARDS and before in GUARDED and after not in GUARDED:
         return Ruling(
@@ -179,9 +180,26 @@ def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
         return Ruling(Verdict.REPLACED, text, source)
     if steps[:1] == ("Tags",):
         return Ruling(Verdict.IN_PLACE, TAGS, source)
-    if is_custom(kind):
-        return Ruling(Verdict.IN_PLACE, "what happens is up to the function behind it", source)
-    return Ruling(Verdict.IN_PLACE, "CloudFormation updates it where it is", source)
+    return _by_page(kind, steps)
+
+
+def _by_page(kind: str, steps: Steps) -> Ruling:
+    """The ruling of the type's page; "in place" is never a guess."""
+    word, source = update_requires(kind, steps) or ("", "")
+    match word:
+        case "none":
+            return Ruling(Verdict.IN_PLACE, "CloudFormation updates it where it is", source)
+        case "some":
+            text = "CloudFormation updates it where it is, with some interruptions"
+            return Ruling(Verdict.ROLLING, text, source)
+        case "replacement":
+            return Ruling(Verdict.REPLACED, "a new one is made, this one is deleted", source)
+        case "unsupported":
+            return Ruling(Verdict.REPLACED, "CloudFormation cannot update it", source, refused=True)
+        case _:
+            what = "the function behind it" if is_custom(kind) else "CloudFormation"
+            text = f"no source says what {what} does with a change of it: try it in another environment first"
+            return Ruling(Verdict.NOT_KNOWN, text, "update_requires.json and change_facts.json have no row")
 
 
 def with_data(pair: Pair, ruling: Ruling) -> Ruling:

@@ -29,6 +29,7 @@ LEVELS: Final = {
     Verdict.ROLLING: "care",
     Verdict.SCALE_TO_ZERO: "care",
     Verdict.AT_RISK: "care",
+    Verdict.NOT_KNOWN: "care",
     Verdict.REPLACED: "bad",
     Verdict.REFUSED: "bad",
     Verdict.DATA_AT_RISK: "bad",
@@ -40,6 +41,7 @@ _MEANING: Final = {
     Verdict.ROLLING: "nodes or servers restart one after the other; jobs on them end",
     Verdict.SCALE_TO_ZERO: "running nodes do not have it until they are made again",
     Verdict.AT_RISK: "running jobs lose a way, a right or a file that they may use",
+    Verdict.NOT_KNOWN: "no source says what the change does",
     Verdict.REPLACED: "what is there now is deleted; something new may take its place",
     Verdict.REFUSED: "AWS refuses the update and rolls it back: nothing changes",
     Verdict.DATA_AT_RISK: "a guard of data goes, or data is left behind",
@@ -49,10 +51,10 @@ _SUMS: Final = {
     0: ("good", "Running jobs are not disturbed."),
     1: (
         "care",
-        "Running jobs are disturbed (a restart, a replacement, a lost right), or AWS refuses it.",
+        "Running jobs are disturbed (a restart, a replacement, a lost right), or may be; or AWS refuses it.",
     ),
     2: ("care", "Not everything could be read, so this is not the whole answer."),
-    3: ("bad", "Data would be lost, lose a guard, or be left behind, and nobody has accepted that."),
+    3: ("bad", "Data would be lost, lose a guard, be left behind or in doubt, and nobody has accepted that."),
 }
 
 

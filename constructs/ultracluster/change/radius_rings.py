@@ -20,6 +20,7 @@ _COLORS: Final = {
     Verdict.ROLLING: "#d9a01e",
     Verdict.SCALE_TO_ZERO: "#d9861e",
     Verdict.AT_RISK: "#d96a1e",
+    Verdict.NOT_KNOWN: "#8a5fbf",
     Verdict.REPLACED: "#e0603a",
     Verdict.REFUSED: "#a04fb8",
     Verdict.DATA_AT_RISK: "#d9304f",

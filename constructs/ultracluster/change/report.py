@@ -10,6 +10,7 @@ from typing import Any
 from ultracluster.change.changes import NEW, TAGS, Change, Verdict
 from ultracluster.change.comparison import Comparison
 from ultracluster.change.radius import worst
+from ultracluster.change.tables import held_data
 
 
 @dataclass(slots=True)
@@ -33,17 +34,34 @@ class Report:
         return [one for one in self._unaccepted(Verdict.DATA_AT_RISK) if one not in lost]
 
     @property
+    def not_known(self) -> list[str]:
+        """Resources with data of which no source says what the change does, without --accept."""
+        named = {*self.lost, *self.at_risk}
+        return [one for one in self._unaccepted(Verdict.NOT_KNOWN) if one not in named]
+
+    @property
+    def acceptable(self) -> set[str]:
+        """All that --accept may name."""
+        return {change.resource for change in self.changes if _acceptable(change)}
+
+    @property
     def exit_code(self) -> int:
-        """0, 1 (jobs disturbed, or refused by AWS), 2 (not all read), 3 (loss or risk not accepted)."""
-        if self.lost or self.at_risk:
+        """0, 1 (jobs disturbed, or refused), 2 (not all read), 3 (loss, risk or doubt not accepted)."""
+        if self.lost or self.at_risk or self.not_known:
             return 3
         if self.comparison.unread:
             return 2
         return int(worst(self.changes).rank >= Verdict.ROLLING.rank)
 
     def _unaccepted(self, verdict: Verdict) -> list[str]:
-        resources = [change.resource for change in self.changes if change.verdict is verdict]
+        resources = [c.resource for c in self.changes if c.verdict is verdict and _acceptable(c)]
         return [one for one in dict.fromkeys(resources) if one not in self.accepted]
+
+
+def _acceptable(change: Change) -> bool:
+    """Whether it concerns data in a way that nobody deploys unnamed."""
+    doubt = change.verdict is Verdict.NOT_KNOWN and held_data(change.resource_type) is not None
+    return change.verdict.needs_acceptance or doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +162,9 @@ def end(report: Report) -> list[str]:
     if report.at_risk:
         lines.append("Data would lose a guard, or be left behind. To accept it, add:")
         lines += [f"  --accept {one}" for one in report.at_risk]
+    if report.not_known:
+        lines.append("No source says what becomes of data. Try it in another environment first, then add:")
+        lines += [f"  --accept {one}" for one in report.not_known]
     return lines
 
 
@@ -165,5 +186,5 @@ def _short(value: Any) -> str:
 
 
 def _why(change: Change, report: Report) -> str:
-    accepted = change.verdict.needs_acceptance and change.resource in report.accepted
+    accepted = _acceptable(change) and change.resource in report.accepted
     return f"(accepted) {change.reason}" if accepted else change.reason

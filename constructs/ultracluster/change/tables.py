@@ -1,5 +1,6 @@
-"""The two tables: `create_only.json` is what CloudFormation says of its resource types, `change_facts.json`
-what it does not say."""
+"""The tables: `create_only.json` and `update_requires.json` are what CloudFormation publishes, in
+schemas and on pages; `change_facts.json` is what it does not say; `kubernetes_facts.json` is of objects.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +10,41 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ultracluster.change.changes import MISSING, Pair, Ruling, Steps, Verdict, in_order
 from ultracluster.change.conditions import Scope, filled, holds, value_of
 from ultracluster.change.template import Json, as_mapping
 
+UPDATES: Final = ("none", "some", "replacement", "unsupported")
+"""Answers of a page, in the words of update_requires.json."""
+
 
 def create_only(kind: str) -> dict[str, list[str]] | None:
     """What is set at creation `always` or `sometimes`; None if the type is not in the table."""
     return _create_only()["types"].get("AWS::CloudFormation::CustomResource" if is_custom(kind) else kind)
+
+
+def update_requires(kind: str, steps: Steps) -> tuple[str, str] | None:
+    """The answer of a type's page to a change of a property, and its source; None if it says nothing.
+
+    A row of an object is for the object as a whole: a property of it has a row of its own, or is unknown.
+    """
+    document = _update_requires()
+    names = [step for step in steps if not step.startswith("[")]
+    for row in document["by_hand"]:
+        if row["type"] == kind and (path := row["path"].split(".")) == names[: len(path)]:
+            return row["update"], f"{row['source']} ({row['date']})"
+    properties: Json = document["types"].get(kind, {})
+    word = None
+    for name in names:
+        word = next((word for word in UPDATES if name in properties.get(word, ())), None)
+        inner = properties.get("within", {}).get(name)
+        if word is None or inner is None:
+            break
+        properties = inner
+    about = document["about"]
+    return (word, f"{about['source']} ({about['date']})") if word else None
 
 
 def is_custom(kind: str) -> bool:
@@ -97,6 +123,11 @@ def _joined(rulings: list[Ruling]) -> Ruling:
     sources = dict.fromkeys(one.source for one in rulings)
     order = rulings[-1].order
     return replace(first, reason=". And: ".join(reasons), source="; ".join(sources), order=order)
+
+
+def has_facts(kind: str) -> bool:
+    """Whether any fact is about the type."""
+    return bool(_facts_of(kind))
 
 
 def held_data(kind: str) -> str | None:
@@ -223,7 +254,8 @@ def _at(properties: Json, path: str) -> Any:
 
 @cache
 def _facts_of(kind: str) -> tuple[Json, ...]:
-    return tuple(one for fact in _facts()["facts"] if fact["type"] == kind for one in _each_apart(fact))
+    facts = (_kubernetes_facts() if kind.startswith("Kubernetes::") else _facts())["facts"]
+    return tuple(one for fact in facts if fact["type"] == kind for one in _each_apart(fact))
 
 
 def _each_apart(fact: Json) -> Iterator[Json]:
@@ -239,6 +271,16 @@ def _each_apart(fact: Json) -> Iterator[Json]:
 @cache
 def _facts() -> dict[str, Any]:
     return json.loads(Path(__file__).with_name("change_facts.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _kubernetes_facts() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("kubernetes_facts.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _update_requires() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("update_requires.json").read_text(encoding="utf-8"))
 
 
 @cache

@@ -78,8 +78,9 @@ def diff(
     """Show the blast radius of a change: what stays, restarts, is replaced, or loses its data.
 
     Exit code 0: running jobs are not disturbed. 1: AWS refuses it, something restarts, has to be scaled to
-    zero, is replaced, or running jobs lose a way or a right. 3: data would be lost, or lose a guard, and
-    --accept does not name it. 2: bad input, or something could not be read.
+    zero, is replaced or not known, or running jobs lose a way or a right. 3: data would be lost, or lose a
+    guard, or what becomes of them is not known, and --accept does not name it. 2: bad input, or something
+    could not be read.
     """
     from ultracluster.change import blast_radius
     from ultracluster.change import comparison as compare
@@ -139,8 +140,7 @@ def diff(
     add_pcluster_files(found)
     changes = blast_radius(found.before, found.after, renamed_to=found.renamed_to)
     report = Report(found, changes, accepted)
-    losing = {change.resource for change in report.changes if change.verdict.needs_acceptance}
-    for one in sorted(accepted - losing):
+    for one in sorted(accepted - report.acceptable):
         typer.echo(f"--accept {one}: no data is lost there, and no guard of data goes", err=True)
     if html is not None:
         from ultracluster.change.radius_page import radius_page

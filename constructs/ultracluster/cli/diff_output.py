@@ -18,6 +18,7 @@ _STYLES = {
     "rolling": "yellow",
     "needs scale-to-zero": "yellow",
     "jobs at risk": "bold yellow",
+    "not known": "bold magenta",
     "replaced": "red",
     "refused": "bold magenta",
     "DATA AT RISK": "bold red",
@@ -91,6 +92,7 @@ def as_document(report: Report) -> Diff:
         "exit_code": report.exit_code,
         "data_loss_not_accepted": report.lost,
         "data_at_risk_not_accepted": report.at_risk,
+        "data_not_known_not_accepted": report.not_known,
         "changes": [
             {
                 "stack": change.stack,

@@ -47,5 +47,7 @@ class Diff(TypedDict):
     """`STACK/LOGICAL_ID`, as --accept takes it."""
     data_at_risk_not_accepted: list[str]
     """Of what loses a guard, or is left behind; `STACK/TerminationProtection` and `STACK/data` of a stack."""
+    data_not_known_not_accepted: list[str]
+    """Resources with data of which no source says what the change does."""
     changes: list[ChangedProperty]
     """The worst first."""
