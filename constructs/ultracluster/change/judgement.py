@@ -195,7 +195,7 @@ def _by_page(kind: str, steps: Steps) -> Ruling:
         case "replacement":
             return Ruling(Verdict.REPLACED, "a new one is made, this one is deleted", source)
         case "unsupported":
-            return Ruling(Verdict.REPLACED, "CloudFormation cannot update it", source, refused=True)
+            return Ruling(Verdict.REFUSED, "CloudFormation cannot update it", source)
         case _:
             what = "the function behind it" if is_custom(kind) else "CloudFormation"
             text = f"no source says what {what} does with a change of it: try it in another environment first"

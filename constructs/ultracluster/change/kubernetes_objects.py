@@ -75,7 +75,7 @@ def judge_field(name: _Name, steps: Steps, before: Any, after: Any, properties: 
     if fact is None:
         text = f"{what}: no source says what this does: try it in another environment first"
         return Ruling(Verdict.NOT_KNOWN, text, "kubernetes_facts.json has no row", part=True)
-    return Ruling(fact.verdict, f"{what}: {fact.reason}", fact.source, fact.refused, part=True)
+    return Ruling(fact.verdict, f"{what}: {fact.reason}", fact.source, part=True)
 
 
 def _changed(name: _Name, old: Json, new: Json) -> Iterator[Ruling]:
@@ -123,14 +123,14 @@ def _left(gone: Mapping[_Name, Json]) -> Iterator[Ruling]:
 
 def _worst(rulings: list[Ruling]) -> Ruling | None:
     """One ruling with the reasons of the worst ones."""
-    top = max(rulings, key=lambda one: (one.verdict.rank, one.refused), default=None)
+    top = max(rulings, key=lambda one: one.verdict.rank, default=None)
     if top is None:
         return None
-    alike = [one for one in rulings if (one.verdict, one.refused) == (top.verdict, top.refused)]
+    alike = [one for one in rulings if one.verdict is top.verdict]
     reasons = list(dict.fromkeys(one.reason for one in alike))
     rest = [f"{len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
     text = "; ".join(reasons[:_SHOWN] + rest)
-    return Ruling(top.verdict, text, top.source, top.refused, part=all(one.part for one in alike))
+    return Ruling(top.verdict, text, top.source, part=all(one.part for one in alike))
 
 
 def _names(objects: Mapping[_Name, Json] | list[_Name], *kinds: str) -> str:
