@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ultracluster.catalog.node_agents import Agent, Report, grave_faults, hardware_of, node_agents
+from ultracluster.catalog.node_agents import Agent, Report, node_agents
 from ultracluster.catalog.node_faults import Fault, about_faults, generations, node_faults
 
 HEAD = """# Faults of nodes
@@ -35,12 +35,11 @@ def with_agents(text: str) -> str:
 
 
 def _silent() -> Iterator[str]:
-    """Of each agent the rows that it makes an event of, and those of which it publishes nothing."""
+    """Rows of each agent that it makes an event of, and rows of which it publishes nothing."""
     yield "| Agent | An event only: nothing acts on it | Not published |"
     yield "|---|---|---|"
     for agent in node_agents():
-        rows = [row for row in grave_faults() if hardware_of(row) in agent.hardware]
-        found = {row.id: {one.kind for one in agent.reports_of(row)} for row in rows}
+        found = {row.id: {one.kind for one in agent.reports_of(row)} for row in agent.grave_faults()}
         events = [name for name, kinds in found.items() if kinds == {"event"}]
         silent = [name for name, kinds in found.items() if not kinds]
         yield f"| {agent.title} | {_names(events)} | {_names(silent)} |"
@@ -51,7 +50,7 @@ def _names(rows: list[str]) -> str:
 
 
 def _agents() -> Iterator[str]:
-    """What agents of Kubernetes publish, row by row."""
+    """Table of what agents of Kubernetes publish, row by row."""
     yield "## On Kubernetes"
     yield ""
     yield (

@@ -281,7 +281,7 @@ def _end(verb, me, policy, tries):
 
 
 def request(me, policy, *, boot, tries):
-    """What is done about a request of ours to HyperPod that has had its time without effect.
+    """Plan for our request to HyperPod that has had its time without effect.
 
     Args:
         tries: how often it was made. A replacement that fails is not tried again by HyperPod, and waits for
@@ -290,7 +290,7 @@ def request(me, policy, *, boot, tries):
     memory = memory_of(me.comment)
     waits = bool(me.states & {"FAIL", "FAILING"}) and not me.states & MOVING and policy.recovery
     if memory is None or memory.boot != boot or not waits:
-        return Plan(refused="foreign", why="not ours to go on with")
+        return Plan(refused="foreign", why="the request is not ours")
     verb = "replace" if me.reason == ACTION_REPLACE else "reboot"
     if (memory.action == "replace") is not (verb == "replace"):
         return Plan(refused="foreign", why="someone has asked for something else")

@@ -203,7 +203,7 @@ def went_on(book):
 
 
 def stuck(book):
-    """The book of a node that no request has brought back: reported until someone does."""
+    """The book of a node that no request has repaired: reported until a person does."""
     rows = {
         key: replace(row, answer=STUCK)
         if row.answer in _TAKEN and rank(row.finding) >= ORDER.index("reboot-idle")

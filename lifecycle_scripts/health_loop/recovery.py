@@ -1,4 +1,4 @@
-"""What this node asked of HyperPod on this boot, when and how often.
+"""Requests of this node to HyperPod on this boot: what was asked, when and how often.
 
 HyperPod reads the state and the reason of a node, and reports nothing about a request that it ignores. What
 someone else has asked for is not ours to repeat.
@@ -34,7 +34,7 @@ def of(reason, boot):
 
 
 def is_due(kept):
-    """Whether it has had its time; twice as long each time."""
+    """True where it has had its time; twice as long each time."""
     return place.elapsed(kept["at"]) >= _FIRST_SECONDS[kept["reason"]] * 2 ** (kept["tries"] - 1)
 
 

@@ -172,7 +172,7 @@ def take(slurm, me, state, reason, memory):
     before, after = slurm.swap(me.name, *settings)
     if before is None:
         return
-    # a request of ours that is made again finds itself
+    # our own request, made again, finds itself
     same = (before.reason, before.states) == (me.reason, me.states)
     if not same and before.foreign and before.states & (HELD | {"DOWN"}):
         theirs = next((word for word in ("FAIL", "DOWN") if word in before.states), "DRAIN")

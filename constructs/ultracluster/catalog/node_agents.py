@@ -33,7 +33,7 @@ class Report:
     kind: Literal["condition", "event"]
     """A condition of the node, on which a repair may act; or an event, on which nothing acts."""
     repair: Literal["", "none", "reboot", "replace"]
-    """What acts by itself, where it is switched on; empty where that is not published."""
+    """Repair that acts by itself, where it is switched on; empty where that is not published."""
 
     def fault_of(self, number: str) -> str:
         """`check:code` for the number of a reason."""
@@ -42,20 +42,24 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Who reports."""
+    """An agent."""
 
     id: str
     title: str
     hardware: tuple[Hardware, ...]
-    """What it looks at."""
+    """Hardware that it looks at."""
     source: str
     date: str
-    """Of the source."""
+    """Date of the source."""
     notes: tuple[str, ...]
     reports: tuple[Report, ...]
 
+    def grave_faults(self) -> tuple[Fault, ...]:
+        """Rows of its hardware after which a node works only with a reset, a reboot or another machine."""
+        return tuple(row for row in grave_faults() if hardware_of(row) in self.hardware)
+
     def reports_of(self, fault: Fault) -> tuple[Report, ...]:
-        """What it publishes of a row; empty where it publishes nothing.
+        """Reports of a row; empty where the agent publishes nothing.
 
         A row that another line of the driver decides, with no number in it, is not reported by its number.
         """
@@ -69,7 +73,7 @@ class Agent:
 
 
 def _elsewhere(report: Report, fault: Fault) -> bool:
-    """Whether a report by a number is of another row of the same code: of none whose text decides."""
+    """True for a report by a number that is of another row of the same code: of none whose text decides."""
     return fault.check == "xid" and bool(fault.text) and "*" not in report.fault
 
 
@@ -118,7 +122,7 @@ def _patterns() -> tuple[tuple[Agent, Report, re.Pattern[str]], ...]:
 
 
 def _pattern(reason: str) -> re.Pattern[str]:
-    """Of the word alone: a name that continues is another one."""
+    """Expression of the word alone: a name that continues is another one."""
     word = reason.replace("*", r"(\d{1,5})")
     return re.compile(rf"(?<![\w-]){word}(?![\w-])", re.IGNORECASE | re.ASCII)
 
@@ -133,7 +137,7 @@ def grave_faults() -> tuple[Fault, ...]:
 
 
 def hardware_of(fault: Fault) -> Hardware:
-    """What a row is about."""
+    """Hardware that a row is about."""
     return "nvidia" if fault.check in _NVIDIA else "neuron" if fault.check == "neuron" else "host"
 
 

@@ -35,6 +35,7 @@ def test_every_row_of_the_fault_table_is_explained() -> None:
         ("NvidiaXID94Warning: detected unknown XID-94", "contained", "nothing acts", "the EKS node"),
         ("AcceleratedHardwareReady: NvidiaXID13Warning", "application", "the node is well", "the EKS"),
         ("NvidiaDeviceCountMismatch", "fewer GPUs", "no repair of it is published", "the EKS"),
+        ("DCGMDiagnosticFailure", "DCGM test", "no repair acts on it", "the EKS"),
         ("NeuronHasError_DMA_ERROR", "DMA engine", "replaces the node", "the Neuron node problem"),
     ],
 )

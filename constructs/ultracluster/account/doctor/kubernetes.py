@@ -1,4 +1,4 @@
-"""What Kubernetes says of its nodes: conditions, labels and annotations of their agents, and events.
+"""Nodes as Kubernetes shows them: conditions, labels and annotations of their agents, and events.
 
 It is only read: the agents there write, and a second writer would contradict them.
 """
@@ -51,7 +51,7 @@ def examine_kubernetes(account: Account, cluster: Cluster, inquiry: Inquiry, sin
 
 
 def node_facts(node: dict[str, Any]) -> list[Fact]:
-    """What is not as it should be of one node, as the API has it."""
+    """Facts of one node that are not as they should be, as the API has it."""
     metadata: dict[str, Any] = node.get("metadata") or {}
     name = str(metadata.get("name", ""))
     status: dict[str, Any] = node.get("status") or {}

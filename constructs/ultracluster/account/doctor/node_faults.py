@@ -31,7 +31,7 @@ _STATUSES = {
     "DMA_ABORT": "line_dma",
     "REPAIRABLE_HBM_UE": "line_repairable",
 }
-"""What Neuron's runtime makes of its driver's errors (AWS Neuron documentation, nrt_status, 2026-08-21)."""
+"""Statuses of Neuron's runtime for its driver's errors (AWS Neuron documentation, nrt_status, 2026-08-21)."""
 _RUNBOOKS = {"reset": "GpuXidReset", "reboot": "GpuXidReboot", "replace": "GpuXidReplace"}
 _LOOK = "nothing happens by itself: see whether jobs still run, and read the lines around it"
 _DO = {
@@ -160,7 +160,7 @@ def _as_failure(row: Fault, texts: Sequence[str]) -> KnownFailure:
 
 
 def _by_agents(row: Fault, texts: Sequence[str]) -> list[str]:
-    """What agents that have reported a row do about it by themselves."""
+    """Words on what agents that have reported a row do about it by themselves."""
     found = dict.fromkeys(
         _by_agent(agent, report)
         for text in texts

@@ -160,7 +160,8 @@ def _repair(report: Report, severity: str) -> str:
     if report.kind == "event":
         return f"nothing acts on an event; {look}"
     acts = {"reboot": "reboots", "replace": "replaces"}.get(report.repair)
-    by = f"node repair, where it is on, {acts} the node" if acts else "no repair of it is published"
+    silence = "no repair acts on it" if report.repair == "none" else "no repair of it is published"
+    by = f"node repair, where it is on, {acts} the node" if acts else silence
     return f"{by}; {look}"
 
 
