@@ -2,7 +2,9 @@
 """Watches the kernel's log for faults of the table (faults.json) and prints one line of JSON for each.
 
     watch.py               follows the journal; its cursor outlives it: no line is reported twice
-    watch.py --once FILE   what is new since the last call with this FILE, as health checks write it
+    watch.py --once FILE [NEW]
+                           what is new since FILE was written, as health checks print it; NEW becomes the next
+                           FILE when that has been reported, and is FILE where it is left out
 
 Only what the kernel itself has logged counts (`_TRANSPORT=kernel`): whatever a user hands to `logger` has
 another transport; what a line says is faults.py's to read. Of an earlier boot nothing is read: a fault that a
@@ -254,7 +256,7 @@ def entries(stream):
             continue
 
 
-def once(path, seconds=ONCE_SECONDS):
+def once(path, new=None, seconds=ONCE_SECONDS):
     """What is new since the last call, as lines of `health::row`; status 1 where the journal cannot be read.
     A long log is read on by the next call."""
     table = faults.load()
@@ -285,7 +287,7 @@ def once(path, seconds=ONCE_SECONDS):
     status = process.wait()
     signal.setitimer(signal.ITIMER_REAL, 0)
     sys.stdout.flush()
-    write_state(path, watcher.state())
+    write_state(new or path, watcher.state())
     if status == 0 or seen:
         return 0
     print(said[:200] or f"journalctl ended with status {status}", file=sys.stderr)
@@ -330,8 +332,8 @@ def follow():
 
 
 def main(arguments):
-    if arguments[:1] == ["--once"] and len(arguments) == 2:
-        return once(arguments[1])
+    if arguments[:1] == ["--once"] and len(arguments) in (2, 3):
+        return once(*arguments[1:])
     if arguments:
         print(__doc__, file=sys.stderr)
         return 2

@@ -10,7 +10,8 @@ xid::quick() {
     health::unknown absent "there is no journalctl on this node"
     return 0
   fi
-  health::tool "${ULTRACLUSTER_HEALTH_TOOL_SECONDS:-1.7}" python3 -ISB "$ULTRACLUSTER_HOME/health/watch.py" --once "$HEALTH_STATE/xid.state"
+  # HEALTH_NEXT is kept when this look has reported: one that is ended before takes no line with it
+  health::tool "${ULTRACLUSTER_HEALTH_TOOL_SECONDS:-1.7}" python3 -ISB "$ULTRACLUSTER_HOME/health/watch.py" --once "$HEALTH_STATE/xid.state" "$HEALTH_NEXT"
   while IFS= read -r line; do
     [[ $line == row$'\t'* ]] || continue
     printf '%s\n' "$line" >>"$HEALTH_FOUND"

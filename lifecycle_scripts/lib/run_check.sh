@@ -37,6 +37,7 @@ run_check::main() {
     { IFS= read -r line <"$WORK/out"; } 2>/dev/null || true
     if [[ $status == [0-3] && $line == '{'* ]]; then
       printf '%s\n' "$line"
+      [[ ! -e $WORK/next ]] || health::keep "$CHECK" "$(<"$WORK/next")"
     elif [[ $status == 0 && -z $line ]]; then
       : # not for this node
     else
@@ -75,7 +76,7 @@ run_check::dead_ms() {
 run_check::start() {
   local status
   set -m
-  HEALTH_FOUND=$1/found bash "$ULTRACLUSTER_HOME/lib/run_check.sh" --inside "$CHECK" "$VERB" >"$1/out" 2>"$1/err" </dev/null &
+  HEALTH_FOUND=$1/found HEALTH_NEXT=$1/next bash "$ULTRACLUSTER_HOME/lib/run_check.sh" --inside "$CHECK" "$VERB" >"$1/out" 2>"$1/err" </dev/null &
   echo "$!"
   wait "$!" 2>/dev/null
   status=$?

@@ -66,6 +66,22 @@ readonly XID_13='NVRM: Xid (PCI:0000:53:00): 13, pid=4242, name=python3, Graphic
   says fault xid-13
 }
 
+@test "xid: a look that is ended before it has reported takes no line with it" {
+  rm -f "$SANDBOX/bin/python3"
+  cat >"$SANDBOX/bin/python3" <<BASH
+#!$BASH
+[[ "\$*" != *report.py* || ! -e "$FAKE/busy" ]] || exec sleep 300
+exec "$PYTHON" "\$@"
+BASH
+  chmod 755 "$SANDBOX/bin/python3"
+  journal 'usb 1-1: new device' kernel "$XID_79"
+  touch "$FAKE/busy"
+  LOOK_SECONDS=5 finds unknown late xid
+  rm "$FAKE/busy"
+  finds critical 79 xid
+  finds ok ok xid
+}
+
 @test "xid: the gravest of several speaks" {
   journal "$XID_13" kernel "$XID_79" kernel 'nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)'
   finds critical 79 xid quick 'sxid_stalled: nvidia-nvswitch3'
