@@ -7,6 +7,7 @@ and `systemctl` starts the one service that the step makes.
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import tarfile
@@ -185,14 +186,17 @@ def _still(twin: Twin) -> bool:
     """Stops what runs of the services. True where no job, no reboot and no service is left that would."""
     if not all(twin.ready(node) for node in twin.nodes):
         return False
-    for node in twin.nodes:
-        twin.on(node, AT_REST.format(command="systemctl stop ultracluster-health.service"))
-    waiting = [node for node, one in twin.states().items() if one.states & REBOOTS == {"REBOOT_REQUESTED"}]
-    if waiting:
-        twin.run(f"scontrol cancel_reboot {','.join(waiting)}", check=False)
-    busy = any(one.states & (REBOOTS | {"COMPLETING", "NOT_RESPONDING"}) for one in twin.states().values())
-    jobs = twin.run("squeue --noheader").stdout.strip()
-    return not busy and not jobs and all(twin.registered(node) for node in twin.nodes)
+    with contextlib.suppress(OSError, ValueError, AssertionError):  # of a node that goes down at this moment
+        for node in twin.nodes:
+            twin.on(node, AT_REST.format(command="systemctl stop ultracluster-health.service"))
+        states = twin.states()
+        waiting = [node for node, one in states.items() if one.states & REBOOTS == {"REBOOT_REQUESTED"}]
+        if waiting:
+            twin.run(f"scontrol cancel_reboot {','.join(waiting)}", check=False)
+        busy = any(one.states & (REBOOTS | {"COMPLETING", "NOT_RESPONDING"}) for one in states.values())
+        jobs = twin.run("squeue --noheader").stdout.strip()
+        return not busy and not jobs and all(twin.registered(node) for node in twin.nodes)
+    return False
 
 
 def set_node(twin: Twin, node: str, settings: Mapping[str, Any]) -> None:
