@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -59,13 +59,14 @@ class NodeState:
     """Attributes:
     states: such as {"IDLE", "DRAIN"}.
     reason: empty where there is none.
-    booted: when the boot began with which it registered last, in seconds since 1970.
+    booted: when the boot began with which it registered last, in seconds since 1970; a second more or less
+        with each registration, and not compared.
     """
 
     states: frozenset[str]
     reason: str
     comment: str
-    booted: int
+    booted: int = field(compare=False)
 
 
 class Twin:
