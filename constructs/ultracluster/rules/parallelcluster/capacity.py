@@ -50,9 +50,9 @@ def reserved_platform(group: Group, environment: Environment) -> Iterator[Breach
     ):
         yield Breach(
             ("capacity",),
-            f"nodes with `os: {getattr(environment.orchestrator, 'os', '')}` are billed as {RED_HAT} and match "
-            f"a reservation of that platform only; the default of a purchase is {LINUX}, and a block cannot "
-            "be cancelled.",
+            f"nodes with `os: {getattr(environment.orchestrator, 'os', '')}` are billed as {RED_HAT} and "
+            f"match a reservation of that platform only; the default of a purchase is {LINUX}, and a block "
+            "cannot be cancelled.",
             ask(
                 "fact",
                 "acknowledge this where the reservation was made so (`ultracluster preflight` reads it)",
