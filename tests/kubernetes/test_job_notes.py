@@ -59,10 +59,35 @@ def of_kind(name: str, template: dict[str, Any]) -> dict[str, Any]:
             },
         ),
         "MPIJob": ("kubeflow.org/v2beta1", {"mpiReplicaSpecs": {"Worker": replica}}),
+        "Job": ("batch.volcano.sh/v1alpha1", {"tasks": [replica]}),
         "HyperPodPyTorchJob": ("sagemaker.amazonaws.com/v1", {"replicaSpecs": [replica]}),
     }
     version, spec = kinds[name]
     return {"apiVersion": version, "kind": name, "metadata": {"name": "a"}, "spec": spec}
+
+
+def privileged(template: dict[str, Any]) -> dict[str, Any]:
+    template["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+    return job(template)
+
+
+def train_job(limits: dict[str, Any] | None, nodes: int = 2, **trainer: Any) -> dict[str, Any]:
+    resources = {} if limits is None else {"resourcesPerNode": {"limits": limits}}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "a"},
+        "spec": {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": nodes, **resources, **trainer}},
+    }
+
+
+def said(variables: dict[str, str], command: str = "python train.py") -> dict[str, Any]:
+    """A job with variables and a command of the shell."""
+    template = pod(WHOLE)
+    container = template["spec"]["containers"][0]
+    container["env"] = [{"name": name, "value": value} for name, value in variables.items()]
+    container |= {"command": ["bash", "-c"], "args": [command]}
+    return job(template)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +105,38 @@ def test_what_pods_lack(limits: dict[str, Any], says: str) -> None:
     assert says in note
 
 
-@pytest.mark.parametrize("name", ["JobSet", "PyTorchJob", "MPIJob", "HyperPodPyTorchJob"])
+@pytest.mark.parametrize("name", ["JobSet", "PyTorchJob", "MPIJob", "HyperPodPyTorchJob", "Job"])
 def test_each_kind_with_several_pods(name: str) -> None:
     assert notes(of_kind(name, pod(WHOLE))) == []
     assert "EFA devices" in notes(of_kind(name, pod({**WHOLE, EFA: 0})))[0]
+
+
+def test_the_network_of_the_node_alone_has_no_devices() -> None:
+    """A pod in it that is not privileged, and does not mount the folder of devices, opens none of them."""
+    assert "EFA devices" in notes(job(pod({**WHOLE, EFA: 0}, hostNetwork=True)))[0]
+    assert notes(privileged(pod({**WHOLE, EFA: 0}))) == []
+
+
+def test_a_train_job_is_read_by_what_it_writes_over_its_runtime() -> None:
+    assert "EFA devices" in notes(train_job({**WHOLE, EFA: 0}))[0]
+    assert "memory: 8 GiB" in notes(train_job({**WHOLE, "memory": "8Gi"}))[0]
+    env = [{"name": "NCCL_ALGO", "value": "Ring"}]
+    (note,) = notes(train_job(WHOLE, env=env))
+    assert note.startswith("container trainer: NCCL_ALGO is better left out: NCCL and its EFA plugin choose")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (said({"FI_EFA_USE_DEVICE_RDMA": "1"}), "container w: FI_EFA_USE_DEVICE_RDMA is better left out"),
+        (said({"NCCL_SOCKET_IFNAME": "eth0"}), "NCCL_SOCKET_IFNAME is better left out"),
+        (said({}, "export NCCL_PROTO=simple\npython train.py"), "container w: NCCL_PROTO is better left out"),
+        (said({}, "torchrun \\  # sizes\n  train.py"), "something stands after the `\\`"),
+    ],
+)
+def test_what_containers_say(manifest: dict[str, Any], says: str) -> None:
+    (note,) = notes(manifest)
+    assert says in note
 
 
 def test_shared_memory() -> None:
@@ -101,7 +154,19 @@ def test_more_pods_than_nodes() -> None:
     "manifest",
     [
         job(pod({**WHOLE, EFA: 0}), 1),
-        job(pod({**WHOLE, EFA: 0}, hostNetwork=True)),
+        privileged(pod({**WHOLE, EFA: 0}, hostNetwork=True)),
+        job(
+            pod(
+                {**WHOLE, EFA: 0},
+                hostNetwork=True,
+                volumes=[{"name": "efa", "hostPath": {"path": "/dev/infiniband"}}],
+            )
+        ),
+        train_job(WHOLE),
+        train_job({**WHOLE, EFA: 0}, nodes=1),
+        train_job(None),
+        said({"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}),
+        said({}, "echo 'a \\ b'"),
         job(pod({**WHOLE, EFA: 0}, resourceClaims=[{"name": "efa"}])),
         job(pod({"nvidia.com/gpu": 1, "memory": "8Gi"})),
         job(pod({"cpu": 4})),

@@ -12,12 +12,16 @@ from ultracluster.catalog import InstanceType
 from ultracluster.kubernetes.job_kinds import EACH, JobKind
 from ultracluster.kubernetes.job_pod import HUGE_PAGES_MIB
 from ultracluster.model import Cluster
+from ultracluster.model.job_text import text_notes, variable_note
 
 EFA = "vpc.amazonaws.com/efa"
 _ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neuron")
 _TYPE_LABEL = "node.kubernetes.io/instance-type"
 _COUNTS = ("replicas", "parallelism")
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of a pod
+_DEVICES = "/dev/infiniband"
+_OF_RUNTIME = "ultracluster/of-runtime"
+"""Marks a pod of which a runtime in the cluster has the volumes."""
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([KMGT]i?)?")
 _GIB = {"": 2**-30, "K": 1e3 / 2**30, "M": 1e6 / 2**30, "G": 1e9 / 2**30, "T": 1e12 / 2**30}
 _GIB |= {"Ki": 2**-20, "Mi": 2**-10, "Gi": 1.0, "Ti": 1024.0}
@@ -38,6 +42,9 @@ def job_notes(cluster: Cluster, kind: JobKind, job: dict[str, Any]) -> list[str]
 
 def _pods(kind: JobKind, job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     """Count the pods that each template makes."""
+    if kind.kind == "TrainJob":
+        yield from _of_trainer(job)
+        return
     places: list[tuple[int, Any]] = [(1, job)] if kind.template else []
     for step in (*kind.template, "spec"):
         below: list[tuple[int, Any]] = []
@@ -56,6 +63,17 @@ def _pods(kind: JobKind, job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     yield from places
 
 
+def _of_trainer(job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    """What a TrainJob writes over its runtime: of nodes, resources and variables, of no volumes."""
+    spec = job.get("spec")
+    trainer = spec.get("trainer") if isinstance(spec, dict) else None
+    if isinstance(trainer, dict):
+        nodes = trainer.get("numNodes")
+        container = {**trainer, "name": "trainer", "resources": trainer.get("resourcesPerNode")}
+        count = nodes if isinstance(nodes, int) and not isinstance(nodes, bool) else 1
+        yield count, {"containers": [container], _OF_RUNTIME: True}
+
+
 def _of_pod(cluster: Cluster, spec: dict[str, Any], count: int, *, alone: bool) -> Iterator[str]:
     containers = [one for one in spec.get("containers") or [] if isinstance(one, dict)]
     asked = {name: _asked(containers, name) for name in (*_ACCELERATORS, EFA)}
@@ -63,6 +81,7 @@ def _of_pod(cluster: Cluster, spec: dict[str, Any], count: int, *, alone: bool) 
     if not resource:
         return
     number = int(asked[resource] or 0)
+    yield from _words(containers, nvidia=resource == "nvidia.com/gpu")
     selector = spec.get("nodeSelector")
     wanted = str(selector.get(_TYPE_LABEL, "")) if isinstance(selector, dict) else ""
     types = _types(cluster, wanted.removeprefix("ml."))
@@ -90,8 +109,7 @@ def _types(cluster: Cluster, wanted: str) -> list[InstanceType]:
 def _fabric(kind: InstanceType, spec: dict[str, Any], efa: float, number: int) -> Iterator[str]:
     """EFA devices, which NCCL does without in silence, and the huge pages that they use."""
     interfaces = kind.least_efa_interfaces
-    claimed = spec.get("hostNetwork") is True or bool(spec.get("resourceClaims"))
-    if not interfaces or claimed:
+    if not interfaces or bool(spec.get("resourceClaims")) or _has_devices_of_the_node(spec):
         return
     if efa < interfaces:
         has = f"only {efa:g}" if efa else "none"
@@ -103,6 +121,33 @@ def _fabric(kind: InstanceType, spec: dict[str, Any], efa: float, number: int) -
         yield f"EFA uses huge pages: write `hugepages-2Mi: {HUGE_PAGES_MIB}Mi` below resources.limits"
 
 
+def _has_devices_of_the_node(spec: dict[str, Any]) -> bool:
+    """Whether a pod may open the node's own devices: it is privileged, or mounts their folder."""
+    containers = [one for one in spec.get("containers") or [] if isinstance(one, dict)]
+    contexts = [one.get("securityContext") for one in containers]
+    privileged = any(isinstance(one, dict) and one.get("privileged") is True for one in contexts)
+    volumes = [one.get("hostPath") for one in spec.get("volumes") or [] if isinstance(one, dict)]
+    mounted = any(isinstance(one, dict) and str(one.get("path")).startswith(_DEVICES) for one in volumes)
+    return privileged or mounted
+
+
+def _words(containers: Sequence[dict[str, Any]], *, nvidia: bool) -> Iterator[str]:
+    """Variables and commands of containers."""
+    for container in containers:
+        named = f"container {container.get('name', '')}"
+        for one in container.get("env") or []:
+            if isinstance(one, dict):
+                note = variable_note(str(one.get("name")), str(one.get("value", "")), nvidia=nvidia)
+                yield from [f"{named}: {note}"] if note else []
+        texts = [one for key in ("command", "args") for one in _list(container.get(key))]
+        for text in (one for one in texts if isinstance(one, str)):
+            yield from (f"{named}: {note}" for _, note in text_notes(text, nvidia=nvidia))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _memory(
     kind: InstanceType, containers: Sequence[dict[str, Any]], spec: dict[str, Any], number: int
 ) -> Iterator[str]:
@@ -112,7 +157,8 @@ def _memory(
         for one in item.get("volumeMounts") or []
         if isinstance(one, dict)
     }
-    if number > 1 and _SHARED_MEMORY not in paths and spec.get("hostIPC") is not True:
+    hidden = spec.get("hostIPC") is True or spec.get(_OF_RUNTIME) is True
+    if number > 1 and _SHARED_MEMORY not in paths and not hidden:
         yield (
             f"{_SHARED_MEMORY} has 64 MiB, which data loaders and NCCL use up: mount an emptyDir with "
             "`medium: Memory` there"

@@ -10,27 +10,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from ultracluster.model import Cluster, Group
+from ultracluster.model.job_text import text_notes
 
 _OPTION = re.compile(
     r"(?P<name>--[a-z-]+|-[A-Za-z])(?:(?:=|\s+|(?<=-[A-Za-z]))(?P<value>\"[^\"]*\"|'[^']*'|[^\s-]\S*))?"
 )
 _SHORT = {"-N": "--nodes", "-p": "--partition", "-o": "--output", "-e": "--error", "-G": "--gpus"}
-_EXPORT = re.compile(r"\b([A-Z][A-Z0-9_]+)=")
-_CONTINUED = re.compile(r"\\[ \t]+\S*")
-_SET_BETTER = {
-    "NCCL_SOCKET_IFNAME": "nodes set it for each job; a name of one interface is another one on other types",
-    "NCCL_ALGO": "NCCL and its EFA plugin choose by size of message and number of nodes",
-    "NCCL_PROTO": "the EFA plugin chooses it for each instance type",
-    "NCCL_BUFFSIZE": "the EFA plugin chooses it for each instance type",
-    "NCCL_NET_GDR_LEVEL": "the EFA plugin chooses it for each instance type",
-    "NCCL_IB_DISABLE": "EFA is no InfiniBand, and NCCL does not look for one here",
-    "FI_PROVIDER": "the EFA plugin asks libfabric for EFA by itself",
-    "FI_EFA_USE_DEVICE_RDMA": "the EFA plugin chooses it for each instance type",
-    "RDMAV_FORK_SAFE": "kernels of the images need it no more",
-}
-"""Variables that guides once asked for -> why a job does better without (lifecycle_scripts/files/profile.sh;
-GitHub aws/aws-ofi-nccl, doc/efa-env-var.md, 2026-11-27). Trainium needs the two of libfabric."""
-_OF_NEURON = ("FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA")
 _LOCAL = ("/tmp", "/scratch", "/dev", "/var/tmp", "/opt/dlami/nvme")  # noqa: S108 - places of nodes
 
 
@@ -82,6 +67,10 @@ def _size(groups: Sequence[Group], options: dict[str, str]) -> Iterator[str]:
         asked = _number(value.rpartition(":")[2])
         if asked and counts and asked > max(counts):
             yield f"{option}={value}: no node of its partitions has more than {max(counts)}"
+    everything = options.get("--gpus", "")
+    asked, there = _number(everything.rpartition(":")[2]), most * max(counts, default=0)
+    if asked and counts and asked > there:
+        yield f"--gpus={everything}: its partitions have {there} at most, and the job cannot start"
 
 
 def _output(cluster: Cluster, options: dict[str, str]) -> Iterator[str]:
@@ -110,18 +99,8 @@ def _lines(groups: Sequence[Group], text: str) -> Iterator[str]:
     makers = {
         one.accelerator.manufacturer for group in groups for one in group.known_types if one.accelerator
     }
-    seen: set[str] = set()
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("#"):
-            continue
-        if _CONTINUED.search(line) and not re.search(r"\\[ \t]+\S*[\"']", line):
-            yield f"line {number}: something stands after the `\\`, which then continues nothing"
-        for name in _EXPORT.findall(line):
-            why = _SET_BETTER.get(name)
-            if not why or name in seen or (name in _OF_NEURON and "NVIDIA" not in makers):
-                continue
-            seen.add(name)
-            yield f"line {number}: {name} is better left out: {why}"
+    for number, note in text_notes(text, nvidia="NVIDIA" in makers):
+        yield f"line {number}: {note}"
 
 
 def _number(text: str) -> int | None:

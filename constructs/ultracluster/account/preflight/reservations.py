@@ -160,7 +160,8 @@ def _platform(
                 )  # fmt: skip
         else:
             yield Row(
-                what, "red", f"is for {platform}, the nodes of {name} are {billed or LINUX}: they never match",
+                what, "red",
+                f"is for {platform}, the nodes of {name} are {billed or LINUX}: they never match",
                 "take another one" + (", or another `os`" if platform in (LINUX, RED_HAT) else ""),
             )  # fmt: skip
 
