@@ -16,7 +16,7 @@ MORE = "ULTRACLUSTER_MORE_ENVIRONMENTS"
 """Variable with further environment files for the same process, which starts the CDK's kernel once: a JSON
 list of [file, folder for its templates]."""
 NEXT = "ultracluster: about file "
-"""With its number, the line on standard error before what is said of a file, where there are several."""
+"""Line on standard error before the report of a file, with its number, where there are several."""
 
 
 class NoNodeError(RuntimeError):

@@ -64,7 +64,7 @@ def _pods(kind: JobKind, job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
 
 
 def _of_trainer(job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-    """What a TrainJob writes over its runtime: of nodes, resources and variables, of no volumes."""
+    """Read what a TrainJob sets over its runtime: nodes, resources and variables, no volumes."""
     spec = job.get("spec")
     trainer = spec.get("trainer") if isinstance(spec, dict) else None
     if isinstance(trainer, dict):
@@ -122,7 +122,7 @@ def _fabric(kind: InstanceType, spec: dict[str, Any], efa: float, number: int) -
 
 
 def _has_devices_of_the_node(spec: dict[str, Any]) -> bool:
-    """Whether a pod may open the node's own devices: it is privileged, or mounts their folder."""
+    """Return whether a pod may open the devices of its node: it is privileged, or mounts their folder."""
     containers = [one for one in spec.get("containers") or [] if isinstance(one, dict)]
     contexts = [one.get("securityContext") for one in containers]
     privileged = any(isinstance(one, dict) and one.get("privileged") is True for one in contexts)

@@ -1,4 +1,4 @@
-"""What people write into jobs, on Slurm and on Kubernetes, and what would be better left out."""
+"""Variables and commands that people write into jobs, and what is better left out."""
 
 from __future__ import annotations
 

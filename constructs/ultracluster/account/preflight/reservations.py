@@ -142,7 +142,7 @@ def _fits(situation: Situation, identifier: str, found: Mapping[str, Any], group
 def _platform(
     situation: Situation, identifier: str, found: Mapping[str, Any], groups: Groups
 ) -> Iterator[Row]:
-    """Whether nodes are billed as the reservation is: others do not match, and start beside it or not."""
+    """Compare the platform of a reservation with what nodes are billed as: others do not match it."""
     platform, what = found.get("InstancePlatform", ""), f"{identifier} platform"
     for name, group in groups:
         billed = billed_platform(situation.environment, group)
