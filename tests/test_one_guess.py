@@ -44,6 +44,8 @@ OTHERS_THAT_NAME_TYPES = {
     # what examples of AWS use, and machines that build images
     f"{CATALOGUE}/guidelines.json": 2,
     f"{CATALOGUE}/image_bases.json": 2,
+    # EC2's table of minimum software has a line for one size of a family
+    f"{CATALOGUE}/software_constraints.json": 1,
     # general types that remedies and defaults name
     "constructs/ultracluster/config/shape_findings.py": 1,
     "constructs/ultracluster/config/storage.py": 1,

@@ -61,7 +61,7 @@ class InstanceConstraint(Model):
     families: Many[str] = ()
     """Only these families of instance types (`p5en`); none named is every one with the accelerator."""
     types: Many[str] = ()
-    """Only these instance types (`p5.4xlarge`); none named is every one of the families."""
+    """Only these instance types; none named is every one of the families."""
     severity: Literal["error", "warning"]
     recommended: bool = False
     """AWS recommends the minimum: a release must have it, and a node with less still joins."""
