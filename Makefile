@@ -30,7 +30,7 @@ FILE := environments/$(ENV).yaml
 CDK_LOWEST = $(shell sed -n 's/.*"aws-cdk-lib>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick quick-pythons lint format bench facts lock wheel dist site audit generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick quick-pythons test-python lint format bench facts lock wheel dist site audit generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -158,11 +158,10 @@ destroy: setup ## delete the environment's stacks (what holds data is retained; 
 rehearse: $(VENV)/.plan ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
 	@PYTHONPATH=tests/support python -m first_boot $(if $(ALL),--all,$(ENV))
 
-# The roots of newer Pythons have neither the CDK nor Node, so under these it is the tests that need none.
 test: setup-dev ## every test (DEPTH=deep: all pairs, scale, many random examples and newer Pythons, too)
 	@mkdir -p build
 	@pytest -n 3 --depth=$(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times=build/suite-files.csv) $(ARGS)
-	@$(if $(ARGS),,$(if $(filter deep,$(DEPTH)),$(MAKE) --no-print-directory quick-pythons))
+	@$(if $(ARGS),,$(if $(filter deep,$(DEPTH)),$(MAKE) --no-print-directory quick-pythons test-python))
 
 twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, two lost GPUs, what follows (above 128: the scheduler's speed)
 	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)
@@ -183,6 +182,9 @@ quick: $(DEV) ## after each edit: ruff, and the tests that need no CDK, process 
 
 quick-pythons: $(DEV) ## the same tests under the Pythons of Debian 13 and the next Debian (NEWEST=1: that alone; needs root, debootstrap)
 	@PYTHONPATH=tests/support python -m pythons $(if $(NEWEST),--newest) $(ARGS)
+
+test-python: $(DEV) ## make test, of what is committed, under the newest Python that Debian has, in a root of it (needs root, debootstrap)
+	@PYTHONPATH=tests/support python -m pythons --whole $(ARGS)
 
 lint: $(DEV) $(PROSE)/node_modules/.stamp ## style, types, layers, shell, words of added lines
 	@ruff check . && ruff format --check .

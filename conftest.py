@@ -25,7 +25,7 @@ from quick import Quick  # noqa: E402 (only once the folder is on the path)
 # Tests run cfn-lint, cdk, shellcheck and our own command by name: this checkout's, whatever the shell has.
 _TOOLS = [str(Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin")]
 os.environ["PATH"] = os.pathsep.join([*_TOOLS, os.environ.get("PATH", os.defpath)])
-# jsonschema compiles grammars of addresses at its import, for 1.3 CPU seconds; no schema here has such a format.
+# jsonschema compiles grammars of addresses at its import (1.3 CPU seconds); no schema here has such a format.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 # A quarter less time for what makes objects by the million, such as cfn-lint; Python's default is 700.
 gc.set_threshold(50_000)
