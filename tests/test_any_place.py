@@ -18,7 +18,7 @@ PART = (
     "tests/config/test_file_write.py",  # what we write is as open as it was before
     "tests/lifecycle_scripts/test_bats.py::test_bats[image_family]",  # scripts in a sandbox
 )
-"""What writes files, and what starts programs. The CDK is left out: its kernel would unpack its library once more."""
+"""What writes files, and what starts programs. Not the CDK: its kernel would unpack its library once more."""
 
 
 def test_a_part_passes_with_another_tmpdir_a_strict_umask_and_no_home(tmp_path: Path) -> None:

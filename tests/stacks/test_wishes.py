@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from parallelcluster.explained import unexplained
 from parallelcluster.rendered import validated
-from project import ROOT
+from project import ENVIRONMENTS, ROOT
 from templates import assembly, cfn_lint
 from wish_cases import FOLDER, OVERLAYS, Refusal, found_without, refusals, refusals_of
 
@@ -26,16 +26,32 @@ def test_an_overlay_is_accepted_by_every_authority(overlay: str) -> None:
     assert made.findings == set()
 
 
+def _judged(file: str) -> dict[tuple[str, str], Path]:
+    """Templates of an environment by Region and by what cfn-lint judges: neither its name nor digests."""
+    environment = load(ROOT / file).environment
+    texts = {one: one.read_text(encoding="utf-8") for one in assembly(environment).files}
+    return {
+        (
+            environment.region,
+            re.sub(r"\b[0-9a-f]{12}([0-9a-f]{52})?\b", "", text.replace(environment.name, "NAME")),
+        ): one
+        for one, text in texts.items()
+    }
+
+
 def test_cfn_lint_accepts_every_overlay() -> None:
-    """Templates that differ in the environment's name and in digests alone are judged once."""
-    files: dict[str, dict[str, Path]] = defaultdict(dict)
+    """Once for templates that differ in nothing; test_environments.py has those of shipped environments."""
+    different: dict[tuple[str, str], Path] = {}
     for overlay in OVERLAYS:
-        environment = load(ROOT / overlay).environment
-        for file in assembly(environment).files:
-            text = file.read_text(encoding="utf-8").replace(environment.name, "NAME")
-            files[environment.region].setdefault(re.sub(r"\b[0-9a-f]{12}([0-9a-f]{52})?\b", "", text), file)
-    problems = {region: cfn_lint(different.values(), region) for region, different in files.items()}
-    assert "".join(problems.values()) == ""
+        different = _judged(overlay) | different
+    for name in ENVIRONMENTS:
+        for known in _judged(f"environments/{name}.yaml"):
+            different.pop(known, None)
+    files: dict[str, list[Path]] = defaultdict(list)
+    for (region, _), file in different.items():
+        files[region].append(file)
+    assert len(files) > 1
+    assert "".join(cfn_lint(some, region) for region, some in files.items()) == ""
 
 
 def test_parallelcluster_itself_takes_its_overlays() -> None:
