@@ -189,6 +189,13 @@ fetch() {
   [[ ! -e $ULTRACLUSTER_ROOT/etc/.file.ultracluster-new ]]
 }
 
+@test "files: a file has a text where that is all of it" {
+  mkdir -p "$ULTRACLUSTER_ROOT/etc"
+  printf 'a\nb\n' >"$ULTRACLUSTER_ROOT/etc/file"
+  run library files 'files::has /etc/file $'"'a\\nb'"' && echo same; files::has /etc/file a || echo other; files::has /etc/none a || echo none; files::has /etc a || echo folder'
+  assert::equal $'same\nother\nnone\nfolder' "$output"
+}
+
 @test "files: those of one folder go together, those that are right stay, and none is half there" {
   local -r opt=$ULTRACLUSTER_ROOT/opt
   rows='lib/log.sh /opt/a/log.sh 0755\nlib/json.sh /opt/a/json.sh 0755\nlib/lock.sh /opt/a/other 0755\nlib/log.sh /opt/b/log.sh\n'
