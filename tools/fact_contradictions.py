@@ -39,8 +39,8 @@ def _both_speak(one: Fact, other: Fact) -> bool:
     old, new = ({**shared, **side} for side in one["cases"]["fits"])
     path = one["path"]
     before, after = (_nested(side) for side in (old, new))
-    values = (at(side, path) if "[]" not in path else MISSING for side in (before, after))
-    return holds(other["if"], Scope((), *values, before, after))
+    first, second = (at(side, path) if "[]" not in path else MISSING for side in (before, after))
+    return holds(other["if"], Scope((), first, second, before, after))
 
 
 def _nested(flat: Fact) -> Fact:

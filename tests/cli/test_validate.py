@@ -52,6 +52,15 @@ def test_many_files_at_once_each_with_a_line(folder: Path) -> None:
     assert run("dev", str(folder / "environments/dev.yaml")).exit_code == 0
 
 
+def test_a_deployed_environment_is_offered_what_a_running_one_takes(folder: Path) -> None:
+    shipped = (ROOT / "environments" / "eks-p5en.yaml").read_text()
+    (folder / "environments" / "old.yaml").write_text(shipped.replace('"1.36"', '"1.33"'))
+    new, running = run("old"), run("old", "--deployed")
+
+    assert 'kubernetes_version: "1.36"' in new.stderr and "one release at a time" in new.stderr
+    assert 'kubernetes_version: "1.34"' in running.stderr and 'version: "1.36"' not in running.stderr
+
+
 def test_a_folder_is_its_files(folder: Path) -> None:
     files = sorted(str(file) for file in (folder / "environments").glob("*.yaml"))
     named = json.loads(run(*files, "--json").stdout)["environments"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -62,18 +63,24 @@ def validate(
         Format,
         typer.Option("--format", help="`github`: annotations of a workflow. `sarif`: SARIF 2.1.0."),
     ] = "text",
+    deployed: Annotated[
+        bool,
+        typer.Option("--deployed", help="They are deployed as they are: name what a running one takes."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check environment files: shape and rules. Exit code 2 if one cannot be deployed.
 
     With --quiet only errors are printed.
     """
+    from ultracluster.rules.deployed import as_deployed
+
     if as_json and form not in ("text", "json"):
         refuse(f"--json and --format {form} exclude each other")
     files = list(dict.fromkeys(_files(environments)))
     found: list[Validated] = []
     loaded: list[Loaded] = []
-    with LateBar("checking") as bar:
+    with as_deployed() if deployed else nullcontext(), LateBar("checking") as bar:
         for path in files:
             bar(len(found), len(files))
             found.append(_validated(path, loaded))

@@ -14,7 +14,8 @@ from ultracluster.catalog.eks_calendar import (
 from ultracluster.catalog.hyperpod_eks import hyperpod_kubernetes_agreed
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.remedy import write
+from ultracluster.config.remedy import Remedy, ask, write
+from ultracluster.rules.deployed import is_deployed
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 from ultracluster.rules.today import today
@@ -46,14 +47,17 @@ def release_known(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         yield Breach(
             _VERSION,
             f"this package has no add-on versions for {release}, only for {releases[0]} to {releases[-1]}.",
-            write(releases[-1]),
+            # a control plane that has it does not go back
+            ask("action", f"update this package to one that has {release}")
+            if is_deployed()
+            else write(releases[-1]),
         )
     elif support is None or support.phase(today()) == "ended":
         until = f" on {support.extended_ends}" if support else ""
         yield Breach(
             _VERSION,
             f"extended support of {release} ended{until}: EKS creates no cluster with it.",
-            write(_newest()),
+            _advised(release),
         )
 
 
@@ -72,7 +76,7 @@ def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
             _VERSION,
             f"{support.release} left standard support on {support.standard_ends}: "
             f"{_consequence(settings, support)}.",
-            write(_newest()),
+            _advised(support.release),
         )
 
 
@@ -86,17 +90,17 @@ def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 )
 def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
     support = kubernetes_support(settings.kubernetes_version)
-    soon, write_newest = SOON_DAYS, write(_newest())
+    soon, advised = SOON_DAYS, _advised(settings.kubernetes_version)
     if isinstance(settings, HyperPodEks) and settings.kubernetes_version == hyperpod_kubernetes_agreed():
         # of the next release AWS's pages on HyperPod disagree (HPE120): leave them time to agree
         soon = UNSETTLED_DAYS
-        write_newest = write_newest.noting("or acknowledge this until AWS's pages on HyperPod agree on it")
+        advised = advised.noting("or acknowledge this until AWS's pages on HyperPod agree on it")
     if support and 0 < (left := (support.standard_ends - today()).days) <= soon:
         yield Breach(
             _VERSION,
             f"{support.release} leaves standard support on {support.standard_ends}, {left} days from now: "
             f"from then on {_consequence(settings, support)}.",
-            write_newest,
+            advised,
         )
 
 
@@ -114,7 +118,7 @@ def kubectl_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
             _VERSION,
             f"charts and manifests are applied by kubectl {ours}, which Kubernetes supports with releases "
             f"next to its own, not with {release}.",
-            write(_newest()).noting("or acknowledge that you have tried it"),
+            _advised(release).noting("or acknowledge that you have tried it"),
         )
 
 
@@ -149,6 +153,17 @@ def _consequence(settings: Eks | HyperPodEks, support: KubernetesSupport) -> str
 def _newest() -> str:
     """The newest release in standard support; if the catalogue is too old to have one, its newest."""
     return (releases_in_standard_support(today()) or kubernetes_releases())[-1]
+
+
+def _advised(release: str) -> Remedy:
+    """The newest release; of a control plane that runs the next one, because EKS takes no other."""
+    newest = _newest()
+    following = f"1.{_minor(release) + 1}"
+    if following == newest or _minor(release) >= _minor(newest):
+        return write(newest)
+    if is_deployed():
+        return write(following).noting(f"then the releases up to {newest}, one with each deployment")
+    return write(newest).noting(f"where it is deployed already, {following}: EKS goes one release at a time")
 
 
 def _minor(release: str) -> int:
