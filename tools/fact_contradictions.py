@@ -31,7 +31,7 @@ def _found(facts: Sequence[Fact]) -> Iterator[str]:
 
 
 def _both_speak(one: Fact, other: Fact) -> bool:
-    """Whether the second, which has a condition, is also about the change that is the case of the first."""
+    """True where the second, by its condition, is also about the change that is the case of the first."""
     if "cases" not in one or "if" not in other:
         same = ("change", "where", "if")
         return "if" not in one and all(one.get(key) == other.get(key) for key in same)

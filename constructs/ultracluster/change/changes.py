@@ -85,7 +85,7 @@ class Change:
     replaces: bool = False
     """The resource as a whole goes, so what refers to it changes, too."""
     order: tuple[str, ...] = ()
-    """Of what is refused: the deployments in which it works, first to last."""
+    """Deployments in which a refused change works, first to last."""
 
     @classmethod
     def of_stack(
@@ -130,7 +130,7 @@ class Ruling:
     overrides: bool = False
     """CloudFormation's own list does not count here."""
     order: tuple[str, ...] = ()
-    """The deployments in which a refused change works, first to last."""
+    """Deployments in which a refused change works, first to last."""
 
     @property
     def refused(self) -> bool:

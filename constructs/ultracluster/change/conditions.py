@@ -28,7 +28,7 @@ _LONGEST_LIST: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a condition may ask about: one change, the resource around it, and its relatives."""
+    """One change, the resource around it, and its relatives: all that a condition may ask about."""
 
     steps: Steps
     before: Any
@@ -42,7 +42,7 @@ class Scope:
 
 
 def holds(condition: Any, scope: Scope) -> bool:
-    """Whether it is known to hold."""
+    """True where it is known to hold."""
     return value_of(condition, scope) is True
 
 
@@ -85,7 +85,7 @@ def _operand(term: str, scope: Scope) -> Any:
 
 
 def _found(term: str, scope: Scope) -> Any:
-    """What an operand stands for, as the template has it; missing where nothing is there."""
+    """The value of an operand, as the template has it; missing where nothing is there."""
     side, _, path = term.partition(".")
     if not path:
         return scope.before if side == "old" else scope.after
@@ -110,7 +110,7 @@ def _known(value: Any) -> Any:
 
 
 def at(properties: Json, path: str) -> Any:
-    """What is at a path of names; missing where nothing is."""
+    """The value at a path of names; missing where nothing is."""
     value: Any = properties
     for name in path.split("."):
         mapping = as_mapping(value)
@@ -162,14 +162,14 @@ def _changes(terms: list[Any], scope: Scope) -> bool:
     return any(at(scope.old, path) != at(scope.new, path) for path in terms)
 
 
-def _changes_besides(terms: list[Any], scope: Scope) -> bool:
-    """Whether a property besides these changes, whatever lies below it."""
+def _changes_except(terms: list[Any], scope: Scope) -> bool:
+    """True where a property other than these changes, whatever lies below it."""
     names = (scope.old.keys() | scope.new.keys()) - set(terms)
     return any(scope.old.get(name) != scope.new.get(name) for name in names)
 
 
 def _relative(terms: list[Any], scope: Scope) -> bool:
-    """Whether a relative of a type is known to meet a condition."""
+    """True where a relative of a type is known to meet a condition."""
     kind, condition = terms
     pairs = scope.relatives(kind)
     return any(holds(condition, replace(scope, its_old=old, its_new=new)) for old, new in pairs)
@@ -252,7 +252,7 @@ def _row(key: Any, rows: Mapping[str, Any]) -> Any:
 
 
 def _ladder(value: Any, rungs: list[list[Any]]) -> Any:
-    """What belongs to the last rung at or below the value."""
+    """The value of the last rung at or below the figure."""
     figure = _figure(value)
     reached = [what for least, what in rungs if figure is not None and figure >= least]
     return reached[-1] if reached else None
@@ -287,7 +287,7 @@ def _phase(release: Any) -> str | None:
 
 
 def _lacks(whole: Any, part: Any) -> bool | None:
-    """Whether elements of the second list are not in the first."""
+    """True where elements of the second list are not in the first."""
     if not isinstance(whole, list) or not isinstance(part, list):
         return None
     return any(one not in whole for one in cast("list[Any]", part))
@@ -299,7 +299,7 @@ _LAZY: Final[Mapping[str, Callable[[list[Any], Scope], Any]]] = {
     "default": _default,
     "absent": _absent,
     "changes": _changes,
-    "changes-besides": _changes_besides,
+    "changes-except": _changes_except,
     "relative": _relative,
 }
 _STRICT: Final[Mapping[str, Any]] = {

@@ -1,4 +1,4 @@
-"""What else is in the stacks around a resource: its parent and its children, across exports, too."""
+"""Parents and children of a resource in all stacks, across exports, too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Surroundings:
 
     @cached_property
     def exports(self) -> dict[str, set[Target]]:
-        """What the value of each export refers to, after the change."""
+        """Targets of the value of each export, after the change."""
         return exports_of(self._after)
 
     def relatives(self, stack: str, logical_id: str, kind: str) -> Iterator[tuple[Json, Json]]:
@@ -68,7 +68,7 @@ class Surroundings:
 
 
 def exports_of(templates: Mapping[str, Template]) -> dict[str, set[Target]]:
-    """What the value of each export refers to."""
+    """Targets of the value of each export."""
     return {
         name: {
             (stack, to, attribute)

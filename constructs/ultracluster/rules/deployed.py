@@ -1,4 +1,4 @@
-"""Whether what is judged is deployed: what fixes a new environment may be refused for a running one."""
+"""State of what is judged: a remedy for a new environment may be refused for a running one."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def as_deployed() -> Iterator[None]:
 
 
 def is_deployed() -> bool:
-    """Whether the environment is known to be deployed; False is not known."""
+    """True where the environment is known to be deployed; False is not known."""
     return _DEPLOYED.get()
