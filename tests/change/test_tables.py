@@ -106,8 +106,8 @@ def test_every_fact_has_verdict_reason_and_dated_source(fact: dict[str, Any]) ->
     assert Verdict(fact["verdict"])
     assert fact["reason"] and fact["source"] and len(fact["date"]) == 10
     assert fact.keys() <= {
-        *("type", "path", "change", "where", "if", "values", "apart", "verdict", "part", "overrides"),
-        *("order", "reason", "source", "date"),
+        *("type", "path", "change", "where", "if", "values", "apart", "cases", "verdict", "part"),
+        *("overrides", "order", "reason", "source", "date"),
     }
     assert ("path" in fact) != ("apart" in fact)
     assert (fact["verdict"] == "refused") == bool(fact.get("order") or fact.get("apart"))

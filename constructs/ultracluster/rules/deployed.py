@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -11,7 +11,7 @@ _DEPLOYED: Final = ContextVar("deployed", default=False)
 
 
 @contextmanager
-def as_deployed() -> Iterator[None]:
+def as_deployed() -> Generator[None]:
     """Within it the environment counts as deployed as its file says."""
     token = _DEPLOYED.set(True)
     try:
