@@ -149,6 +149,7 @@ def test_json(files: tuple[str, str]) -> None:
         "path": "SecurityGroupIds",
         "verdict": "DATA LOSS",
         "refused": False,
+        "order": [],
         "replaces": True,
         "accepted": False,
         "reason": WHY,
