@@ -242,8 +242,8 @@ bench: $(DEV) ## the last `make test` by folder beside benchmarks/suite.csv; per
 
 UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK_FLAGS)
 # FRESH=1: with the newest releases of the three, which nothing else here uses
-facts: $(VENV)/.dev ## what of the catalogue is new, gone, too old or about to end (FRESH=1, FACTS_FLAGS=--today ...)
-	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(FACTS_FLAGS)
+facts: $(VENV)/.dev ## what of the catalogue is new, gone, too old or about to end (FRESH=1, DOCS=folder, FACTS_FLAGS=--today ...)
+	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(if $(DOCS),--docs $(DOCS)) $(FACTS_FLAGS)
 
 lock: $(VENV)/.dev $(VENV)/.node ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
 	@$(UV_COMPILE) --group dev --extra cli --extra mirror --extra picture pyproject.toml -o requirements-dev.lock

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from tools import catalog_from_authorities as authorities
-from tools import managed_policies
+from tools import guide_paragraphs, managed_policies
+from tools import update_requires_from_docs as reference
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.eks_calendar import kubernetes_releases, kubernetes_support
 from ultracluster.catalog.pcs import pcs_slurm_versions
@@ -37,7 +38,10 @@ GENERATED = {
     "regions.json": authorities.regions,
     "rds_classes.json": authorities.rds_classes,
 }
-Kind = Literal["new", "gone", "changed", "too old", "ending"]
+CHANGE = PACKAGE / "change"
+REFERENCE = Path("docs/AWSCloudFormation/latest/TemplateReference")
+"""Folder of the pages of resource types in a checkout of the documentation."""
+Kind = Literal["new", "gone", "changed", "too old", "ending", "disagree"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,28 @@ class Line:
 
 def everything(today: dt.date) -> list[Line]:
     """All that is to do, or to know, on a day."""
-    return [*_generated(), *_types(), *_policies(), *_ages(today), *_ends(today)]
+    return [*_generated(), *_types(), *_policies(), *_ages(today), *_ends(today), *_contradictions()]
+
+
+def of_docs(docs: Path) -> Iterator[Line]:
+    """What the text of AWS's documentation says today, and what facts of changes were made of.
+
+    Args:
+        docs: a checkout of the text (docs/facts.md).
+    """
+    rows = guide_paragraphs.recorded()
+    for kind, what in guide_paragraphs.differences(docs, rows):
+        yield Line(cast("Kind", kind), guide_paragraphs.FILE.name, what)
+    reference_is_there = (docs / REFERENCE).is_dir()
+    here, all_pages = guide_paragraphs.compared(docs, rows)
+    if here < all_pages:
+        what = f"{docs} has the guides of {here} of {all_pages} pages; the others are not compared"
+        yield Line("gone", guide_paragraphs.FILE.name, what, due=not (here or reference_is_there))
+    if reference_is_there:
+        types = json.loads(reference.TABLE.read_text(encoding="utf-8"))["types"]
+        for kind, what in reference.differences(docs / REFERENCE, types):
+            todo = "python tools/update_requires_from_docs.py" if kind != "gone" else "look, then the same"
+            yield Line(cast("Kind", kind), reference.TABLE.name, f"{what}: {todo}")
 
 
 def compared(file: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Line]:
@@ -126,6 +151,17 @@ def _policies() -> Iterator[Line]:
         yield Line(cast("Kind", kind), managed_policies.FILE.name, what)
 
 
+def _contradictions() -> Iterator[Line]:
+    """List where a page and the schema of a type disagree; no work, because the worse of the two counts."""
+    types, create_only = (
+        json.loads((CHANGE / name).read_text(encoding="utf-8"))["types"]
+        for name in (reference.TABLE.name, "create_only.json")
+    )
+    for what in reference.contradictions(types, create_only):
+        text = f"{what}: in place by its page, create-only by its schema. It counts unless a fact overrides"
+        yield Line("disagree", reference.TABLE.name, text, due=False)
+
+
 def _ages(today: dt.date) -> Iterator[Line]:
     files = [*(PACKAGE / "catalog").glob("*.json"), PACKAGE / "model" / "capacity.json", FAULTS]
     dates = {
@@ -190,9 +226,12 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--today", type=dt.date.fromisoformat, default=dt.date.today(), help="yyyy-mm-dd")
+    parser.add_argument("--docs", type=Path, help="a checkout of the text of AWS's documentation")
     asked = parser.parse_args(arguments)
+    if asked.docs is not None and not asked.docs.is_dir():
+        parser.error(f"--docs {asked.docs}: no such folder")
     at_hand = ", ".join(f"{name} {version(name)}" for name in ("botocore", "cfn-lint", "moto"))
-    found = everything(asked.today)
+    found = [*everything(asked.today), *(of_docs(asked.docs) if asked.docs else ())]
     due = sum(line.due for line in found)
     said = [*map(str, found), f"{due or 'nothing'} to do; compared with {at_hand}"]
     sys.stdout.write("".join(f"{line}\n" for line in said))

@@ -78,6 +78,37 @@ def _sections(file: Path) -> Iterator[tuple[str, str, str]]:
         yield one[1], WORDS[said], inner[1] if inner else ""
 
 
+def differences(docs: Path, types: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(kind, what) of each type and property whose page says something else than a table's types."""
+    for kind, row in types.items():
+        try:
+            old, new = dict(leaves(row)), dict(leaves(of_type(docs, kind)))
+        except PageError as error:
+            yield "gone", str(error)
+            continue
+        for path in sorted(old.keys() | new.keys()):
+            what, how = f"{kind} {path}", (old.get(path), new.get(path))
+            if None in how:
+                yield ("new", f"{what}: {how[1]}") if how[0] is None else ("gone", f"{what}: {how[0]}")
+            elif how[0] != how[1]:
+                yield "changed", f"{what}: {how[0]} -> {how[1]}"
+
+
+def contradictions(types: dict[str, Any], create_only: dict[str, Any]) -> Iterator[str]:
+    """Properties that a page updates without interruption, and the schema sets at creation only."""
+    for kind, row in types.items():
+        always = {path.replace("/*", "") for path in create_only.get(kind, {}).get("always", ())}
+        yield from (f"{kind} {path}" for path, word in leaves(row) if word == "none" and path in always)
+
+
+def leaves(row: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Path with slashes, and word, of each property of a row."""
+    for word in WORDS.values():
+        yield from ((f"{above}{name}", word) for name in row.get(word, ()))
+    for name, inner in row.get("within", {}).items():
+        yield from leaves(inner, f"{above}{name}/")
+
+
 def render(document: dict[str, Any]) -> str:
     """JSON with one line per type or row."""
     parts: list[str] = []

@@ -59,7 +59,7 @@ class Report:
 
 
 def _acceptable(change: Change) -> bool:
-    """Whether it concerns data in a way that nobody deploys unnamed."""
+    """True if it concerns data in a way that nobody deploys unnamed."""
     doubt = change.verdict is Verdict.NOT_KNOWN and held_data(change.resource_type) is not None
     return change.verdict.needs_acceptance or doubt
 

@@ -126,7 +126,7 @@ def _joined(rulings: list[Ruling]) -> Ruling:
 
 
 def has_facts(kind: str) -> bool:
-    """Whether any fact is about the type."""
+    """True if any fact is about the type."""
     return bool(_facts_of(kind))
 
 
