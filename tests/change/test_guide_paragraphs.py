@@ -14,6 +14,7 @@ from tools.guide_paragraphs import FILE, differences, digest, recorded, render, 
 from ultracluster.change import tables
 from ultracluster.rules import all_rules
 
+POLICIES = Path(tables.__file__).with_name("parallelcluster_updates.json")
 ROWS = [
     (page["page"], heading, row)
     for page in recorded()["pages"]
@@ -36,6 +37,8 @@ def exists(name: str) -> bool:
     if re.fullmatch(r"[A-Z]{3}\d{3}", name):
         return name in {rule.id for rule in all_rules()}
     kind, _, path = name.partition(" ")
+    if kind == "ParallelCluster":
+        return path in json.loads(POLICIES.read_text(encoding="utf-8"))["keys"].values()
     steps = tuple(path.replace("[]", ".[]").split("."))
     known = any(fact["path"] == path for fact in tables._facts_of(kind))
     always = (tables.create_only(kind) or {}).get("always", ())
