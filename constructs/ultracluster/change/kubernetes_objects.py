@@ -75,7 +75,7 @@ def judge_field(name: _Name, steps: Steps, before: Any, after: Any, properties: 
     if fact is None:
         text = f"{what}: no source says what this does: try it in another environment first"
         return Ruling(Verdict.NOT_KNOWN, text, "kubernetes_facts.json has no row", part=True)
-    return Ruling(fact.verdict, f"{what}: {fact.reason}", fact.source, part=True)
+    return Ruling(fact.verdict, f"{what}: {fact.reason}", fact.source, part=True, order=fact.order)
 
 
 def _changed(name: _Name, old: Json, new: Json) -> Iterator[Ruling]:
@@ -130,7 +130,7 @@ def _worst(rulings: list[Ruling]) -> Ruling | None:
     reasons = list(dict.fromkeys(one.reason for one in alike))
     rest = [f"{len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
     text = "; ".join(reasons[:_SHOWN] + rest)
-    return Ruling(top.verdict, text, top.source, part=all(one.part for one in alike))
+    return Ruling(top.verdict, text, top.source, part=all(one.part for one in alike), order=top.order)
 
 
 def _names(objects: Mapping[_Name, Json] | list[_Name], *kinds: str) -> str:
