@@ -118,6 +118,14 @@ CASES = [
         {"network.cidr": "100.64.0.0/16"},
     ),
     Case(
+        "NET008",
+        {"network.cidr": "127.0.0.0/16"},
+        "network.cidr",
+        "127.0.0.0/16 is loopback (RFC 1122)",
+        "10.0.0.0/16",
+        {"network.cidr": "198.18.0.0/16"},
+    ),
+    Case(
         "NET009",
         {"network.cidr": "172.17.128.0/17"},
         "network.cidr",

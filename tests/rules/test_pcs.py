@@ -603,7 +603,7 @@ CASES = [
         "PCS097",
         {"region": "us-east-1", "network.zone_id": "use1-atl2-az1"},
         "network.zone_id",
-        "PCS accepts no subnet of a Local or Wavelength Zone",
+        "PCS accepts no subnet of a Local Zone",
         "network.further_zones.use1-az5: {cidr: 10.96.128.0/18}",
         {"network.further_zones": {"use1-az5": {"cidr": "10.96.128.0/18"}}},
     ),

@@ -847,6 +847,22 @@ LINKS = [
         linked(a={"import_existing": False, "export_events": ["new"]}),
     ),
     Case(
+        "FSX081",
+        made(P2, data_repositories={"/fsx/a": DATA}),
+        f"{R}./fsx/a",
+        "nodes would see this folder as /fsx/fsx/a",
+        "/a",
+        made(P2, data_repositories={"/a": DATA}),
+    ),
+    Case(
+        "FSX081",
+        made(P2, data_repositories={"/fsx": DATA}),
+        f"{R}./fsx",
+        "nodes would see this folder as /fsx/fsx",
+        "a path from the root",
+        made(P2, data_repositories={"/fsx2": DATA}),
+    ),
+    Case(
         "FSX060",
         made(P2, backups={"retention_days": 7}, data_repositories={"/a": {}}),
         f"{L}.backups.retention_days",

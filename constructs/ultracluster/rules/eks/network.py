@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ultracluster.catalog import Region
+from ultracluster.catalog.address_ranges import public_addresses, range_of
 from ultracluster.catalog.eks import refused_zones
+from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
 from ultracluster.config.network import Network
@@ -89,7 +91,9 @@ def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) ->
         if zone in refused_zones():
             why = f"EKS does not accept a subnet in {zone} for a control plane"
         elif in_local_zone(home, zone):
-            why = f"{zone} is a Local or Wavelength Zone, where EKS accepts no subnet for a control plane"
+            why = (
+                f"{zone} is a {ZONE_WORDS[zone_kind(zone)]}, where EKS accepts no subnet for a control plane"
+            )
         else:
             continue
         others = _other_zones(home, network, settings)
@@ -157,13 +161,39 @@ def service_network(settings: Eks | HyperPodEks, network: Network) -> Iterator[B
 )
 def open_endpoint(endpoint: PublicEndpoint) -> Iterator[Breach]:
     for index, cidr in enumerate(endpoint.cidrs):
-        if IPv4Network(cidr).prefixlen < 16:
+        network = IPv4Network(cidr)
+        if network.prefixlen < 16 and (public := public_addresses(network)):
             yield Breach(
                 ("cidrs", index),
-                f"{cidr} lets {IPv4Network(cidr).num_addresses} addresses of the internet reach the "
-                "Kubernetes API; only IAM protects it.",
+                f"{cidr} lets {public} addresses of the internet reach the Kubernetes API; only IAM "
+                "protects it.",
                 anywhere({("orchestrator", "endpoint"): {"kind": "private"}}).noting(
                     "or use the /32 of your VPN's exit"
+                ),
+            )
+
+
+@EKS.rule(
+    105,
+    "warning",
+    "Networks that reach the public endpoint have public addresses",
+    source="EKS User Guide, Cluster API server endpoint; IANA IPv4 Special-Purpose Address Registry",
+    date="2026-11-28",
+)
+def private_clients(endpoint: PublicEndpoint) -> Iterator[Breach]:
+    some = any(public_addresses(IPv4Network(cidr)) for cidr in endpoint.cidrs)
+    private = anywhere({("orchestrator", "endpoint"): {"kind": "private"}})
+    for index, cidr in enumerate(endpoint.cidrs):
+        network = IPv4Network(cidr)
+        if public_addresses(network) == 0:
+            kept = range_of(network)
+            what = f" ({kept.use}, {kept.source})" if kept else ""
+            yield Breach(
+                ("cidrs", index),
+                f"no client has an address of {cidr}{what} at the public endpoint: it sees the public "
+                "address of a NAT gateway or of a company's exit. This entry lets nobody in.",
+                (drop() if some else private).noting(
+                    "clients of the VPC and of connected networks reach the private endpoint in any case"
                 ),
             )
 

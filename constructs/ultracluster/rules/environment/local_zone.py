@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.catalog import Region, border_group
+from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind, zone_rows
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, anywhere, ask
 from ultracluster.model import Cluster, Group
@@ -62,13 +63,34 @@ def entrances_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
         balancer = cluster.traits.own_stack and group.role == "login"
         yield Breach(
             ("node_groups", name),
-            f"{group.settings.instance_type} would be in {group.zone_id}: a Local Zone has few types."
+            f"{group.settings.instance_type} would be in {group.zone_id}: a "
+            f"{ZONE_WORDS[zone_kind(group.zone_id)]} has few types."
             + (
-                " The pool's Network Load Balancer would be there, too; most Local Zones have none."
+                " The pool's Network Load Balancer would be there, too; most of these zones have none."
                 * balancer
             ),
             _moved(cluster, home, group),
         )
+
+
+@ENV.rule(
+    37,
+    "warning",
+    "The orchestrator's guide has nodes in zones of this kind",
+    source="catalog/zone_kinds.json, with a source for each kind",
+    date="2026-11-28",
+)
+def nodes_in_kind_of_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+    for row in zone_rows():
+        if row.part != "nodes" or row.verdict == "allowed" or cluster.traits.kind not in row.on:
+            continue
+        for name, group in cluster.groups.items():
+            if zone_kind(group.zone_id) in row.kinds and in_local_zone(home, group.zone_id):
+                yield Breach(
+                    ("node_groups", name),
+                    f"its nodes would be in {group.zone_id}: {row.why}.",
+                    ask("decision", "network.zone_id: a zone of the Region, or a Local Zone"),
+                )
 
 
 def _moved(cluster: Cluster, home: Region, group: Group) -> Remedy:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.catalog import Region, nearest_regions
 from ultracluster.catalog.eks import refused_zones
+from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask
@@ -97,7 +98,7 @@ def local_zone(network: Network, home: Region, cluster: Cluster | None) -> Itera
         return
     yield Breach(
         _ZONE_ID,
-        f"`{zone_id}` is a Local or Wavelength Zone of {home.name}. The account must opt in to it "
+        f"`{zone_id}` is a {ZONE_WORDS[zone_kind(zone_id)]} of {home.name}. The account must opt in to it "
         f"before a subnet can be made there. What it lacks, rules ENV032 and ENV033 say.",
         advised_zone(home, cluster.second_zones if cluster else ()).noting("or opt in to it first"),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
+from ultracluster.catalog.address_ranges import address_ranges, range_of
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, write
@@ -27,7 +28,6 @@ PREREQUISITES = "SageMaker Developer Guide, Prerequisites for using SageMaker Hy
 FREE_ADDRESSES = "aws ec2 describe-subnets --subnet-ids <subnet> --query 'Subnets[].AvailableIpAddressCount'"
 
 FULL = 0.8
-PRIVATE = [IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")]
 DOCKER = IPv4Network("172.17.0.0/16")
 
 
@@ -152,17 +152,23 @@ def room_to_grow(network: Network, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@NET.rule(8, "warning", "A VPC that is made has private addresses", source=f"{VPC_GUIDE}; RFC 1918, 6598")
+@NET.rule(
+    8,
+    "warning",
+    "A VPC that is made has private addresses",
+    source=f"{VPC_GUIDE}; IANA IPv4 Special-Purpose Address Registry",
+)
 def private_range(network: Network) -> Iterator[Breach]:
     whole = _vpc(network)
-    if network.vpc or any(whole.subnet_of(private) for private in PRIVATE):
+    kept = range_of(whole)
+    if network.vpc or (kept and kept.hosts):
         return
-    yield Breach(
-        _vpc_path(network),
-        f"{whole} is not within 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918) or "
-        "100.64.0.0/10 (RFC 6598): nodes cannot reach the public hosts that own these addresses.",
-        _at_ten(network),
-    )
+    if kept:
+        why = f"is {kept.use} ({kept.source}): no host of a network has such an address."
+    else:
+        hosts = [f"{one.network} ({one.source})" for one in address_ranges() if one.hosts]
+        why = f"is not within {', '.join(hosts)}: nodes cannot reach the public hosts that own its addresses."
+    yield Breach(_vpc_path(network), f"{whole} {why}", _at_ten(network))
 
 
 @NET.rule(

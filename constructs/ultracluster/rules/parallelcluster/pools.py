@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 
+from ultracluster.catalog.address_ranges import public_addresses
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterMonitoring
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.model import Cluster
@@ -44,10 +46,11 @@ def pool_without_group(settings: ParallelCluster, cluster: Cluster) -> Iterator[
 def open_to_everybody(settings: ParallelCluster) -> Iterator[Breach]:
     for name, networks in settings.ssh_pools.items():
         for number, network in enumerate(networks):
-            if int(network.rpartition("/")[2]) < 8:
+            public = public_addresses(IPv4Network(network))
+            if int(network.rpartition("/")[2]) < 8 and public:
                 yield Breach(
                     ("login_pools", name, "ssh_networks", number),
-                    f"{network} is the internet, or most of it: anybody could try to log in.",
+                    f"{network} holds {public} addresses of the internet: anybody there could try to log in.",
                     write("10.0.0.0/8").noting("or the networks of your company; Session Manager needs none"),
                 )
 

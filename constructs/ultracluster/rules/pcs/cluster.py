@@ -8,6 +8,7 @@ from datetime import date
 
 from ultracluster.catalog import Region
 from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
+from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind
 from ultracluster.config import Environment
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
@@ -139,7 +140,7 @@ def controller_zone(network: Network, home: Region, cluster: Cluster) -> Iterato
         yield Breach(
             ("zone_id",),
             f"the interface of the controller would be in {network.zone_id}, and PCS accepts no subnet of a "
-            "Local or Wavelength Zone for it.",
+            f"{ZONE_WORDS[zone_kind(network.zone_id)]} for it.",
             with_zone_of_region(cluster, home),
         )
 

@@ -186,6 +186,31 @@ def link_export_blind(link: DataRepository) -> Iterator[Breach]:
         )
 
 
+@FSX.rule(
+    81,
+    "warning",
+    "Folders of data repository associations are paths in the file system, without its mount path",
+    source=f"{_CREATE}, FileSystemPath: begins at the root of the file system",
+    date="2026-11-28",
+    by_hand="lfs df -h; ls <mount path>  (on a node)",
+)
+def link_below_mount(facts: LustreFacts) -> Iterator[Breach]:
+    mount = facts.mount_path.rstrip("/")
+    for folder in facts.data_repositories:
+        if not mount or not _is_folder(folder) or not _with_slash(folder).startswith(f"{mount}/"):
+            continue
+        meant = folder[len(mount) :].rstrip("/")
+        free = meant and not any(
+            _with_slash(other).startswith(f"{meant}/") for other in facts.data_repositories if other != folder
+        )
+        yield Breach(
+            (_FOLDERS, folder),
+            f"`{folder}` begins with the mount path: nodes would see this folder as {mount}{folder}, because "
+            "FSx counts from the root of the file system.",
+            rename(meant) if free else ask("decision", "a path from the root of the file system"),
+        )
+
+
 def _is_folder(folder: str) -> bool:
     return folder.startswith("/") and len(folder) <= 4096 and not _NO_LINE_BREAKS.search(folder)
 

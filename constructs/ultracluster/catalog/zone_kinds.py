@@ -1,0 +1,51 @@
+"""Kinds of zones, and in which of them services put what; `zone_kinds.json` has the rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ultracluster.catalog.regions import is_local_zone
+
+ZoneKind = Literal["zone", "local", "wavelength"]
+ZONE_WORDS: dict[ZoneKind, str] = {
+    "zone": "zone of the Region",
+    "local": "Local Zone",
+    "wavelength": "Wavelength Zone",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneRow:
+    """Whether a part of a service can be in zones of some kinds."""
+
+    on: Collection[str]
+    """Orchestrators."""
+    part: Literal["control plane", "nodes"]
+    kinds: Collection[ZoneKind]
+    verdict: Literal["refused", "discouraged", "allowed"]
+    source: str
+    date: str
+    rule: str = ""
+    """Id of the rule; empty where it is allowed."""
+    why: str = ""
+
+
+def zone_kind(zone_id: str) -> ZoneKind:
+    """Kind of a zone by the form of its id: use1-az1, use1-dfw2-az1, use1-wl1-bos-wlz1."""
+    if not is_local_zone(zone_id):
+        return "zone"
+    return "wavelength" if re.search(r"-wl[z\d]", zone_id) else "local"
+
+
+@cache
+def zone_rows() -> tuple[ZoneRow, ...]:
+    """All rows."""
+    file = Path(__file__).with_suffix(".json")
+    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    return tuple(ZoneRow(**row) for row in rows)
