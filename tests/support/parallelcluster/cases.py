@@ -652,7 +652,7 @@ CLUSTER_CASES = [
         "PCL088",
         {"orchestrator.login_pools": {"login": {"ssh_networks": ["0.0.0.0/0"]}}},
         "orchestrator.login_pools.login.ssh_networks[0]",
-        "is the internet",
+        "addresses of the internet",
         "10.0.0.0/8",
         {"orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}}},
     ),
