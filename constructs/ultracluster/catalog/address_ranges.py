@@ -40,7 +40,7 @@ def range_of(network: IPv4Network) -> AddressRange | None:
 
 
 def public_addresses(network: IPv4Network) -> int:
-    """How many addresses of a network are of the internet."""
+    """Number of addresses of a network that belong to the internet."""
     return network.num_addresses - sum(part.num_addresses for part in _private_parts(network))
 
 

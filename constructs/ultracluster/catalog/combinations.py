@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """What an environment can have, and how that is seen in its file."""
+    """A feature of an environment, and how its file shows it."""
 
     name: str
     title: str
     of: Literal["group", "orchestrator"]
-    """Whose setting it is."""
+    """Owner of its setting."""
     where: Mapping[str, Any]
     """Conditions that are true of a group or an orchestrator that has it (rules/conditions.py)."""
     key: str = ""
@@ -26,14 +26,14 @@ class Feature:
     instead: Any = None
     """Value of the setting without the feature; None: the setting is left out."""
     ask: str = ""
-    """What to decide where no value ends it."""
+    """Decision for a person where no value ends it."""
     choose: tuple[str, ...] = ()
-    """Names of wishes, features and capacities in `ultracluster choose` that need it."""
+    """Names in `ultracluster choose` that need it: optional features, questions and capacities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two features, and what a page says of them together."""
+    """Two features, and the verdict of a page on both together."""
 
     at: Feature
     other: Feature
@@ -41,7 +41,7 @@ class Pair:
     """Orchestrators."""
     verdict: Literal["refused", "discouraged", "allowed"]
     rule: str
-    """Id of the rule that says so; empty where it is allowed."""
+    """Id of the rule with that verdict; empty where it is allowed."""
     by_hand: bool
     """The rule has code of its own."""
     why: str

@@ -22,7 +22,7 @@ ZONE_WORDS: dict[ZoneKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneRow:
-    """Whether a part of a service can be in zones of some kinds."""
+    """A part of a service, and kinds of zones in which it can or cannot be."""
 
     on: Collection[str]
     """Orchestrators."""

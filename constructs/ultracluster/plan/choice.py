@@ -126,7 +126,7 @@ def _feature(kind: OrchestratorKind, name: str) -> Reason:
 
 
 def _together(kind: OrchestratorKind, wanted: set[str]) -> Iterator[Reason]:
-    """What pages say against two of the wishes at once."""
+    """Reasons of AWS's pages against two requested features in one cluster."""
     for pair in pairs():
         if kind not in pair.on or pair.verdict == "allowed":
             continue

@@ -23,7 +23,7 @@ _UNKNOWN = object()
 
 
 def holds(where: Mapping[str, Any], part: object) -> bool | None:
-    """Whether all entries are true of `part`; None where one is not known and none is false."""
+    """Return whether all entries are true of `part`; None where one is not known and none is false."""
     answers = [_is(_wanted(wanted, part), _value(path, part)) for path, wanted in where.items()]
     if False in answers:
         return False
@@ -62,6 +62,6 @@ def _value(path: str, part: object) -> Any:
 
 
 def _unknown(kind: InstanceType, figure: object) -> bool:
-    """Whether a figure of a type is not known: a type that the file declares, or that is estimated by its
+    """Return whether a figure of a type is not known: a type that the file declares, or that is estimated by its
     name, has some that are 0 or empty for want of a source."""
     return figure is None or (not figure and (kind.declared or kind.estimated))

@@ -193,7 +193,7 @@ def docker_bridge(network: Network) -> Iterator[Breach]:
 
 
 def _another(cluster: Cluster) -> str:
-    """What more nodes than fit would take."""
+    """Consequence of more nodes than fit."""
     if cluster.traits.hyperpod:
         return "another subnet means another cluster"
     return "another subnet means that every node is replaced"

@@ -23,7 +23,7 @@ _OLD = ("orchestrator", "observability")
     16,
     "error",
     "HyperPod's own collection is for HyperPod",
-    source=f"{_ADDON}; this configuration: the others have exporters of ours",
+    source=f"{_ADDON}; this configuration: the others have our exporters",
     date=DATE,
     kinds=kinds_with(lambda traits: not traits.hyperpod),
 )

@@ -120,7 +120,7 @@ def metadata_version(settings: Persistent2SsdLustre) -> Iterator[Breach]:
 )
 def client_refused(settings: NewLustre, facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     if settings.version not in lustre(settings.deployment).versions:
-        return  # FSX003 says so
+        return  # FSX003 reports it
     for name in cluster.groups:
         image = node_image(cluster.environment, name).image if facts.mounted_by(name) else None
         client = _client(image) if image else None
