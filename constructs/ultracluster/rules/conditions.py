@@ -62,6 +62,8 @@ def _value(path: str, part: object) -> Any:
 
 
 def _unknown(kind: InstanceType, figure: object) -> bool:
-    """Return whether a figure of a type is not known: a type that the file declares, or that is estimated by its
-    name, has some that are 0 or empty for want of a source."""
+    """Return whether a figure of a type is not known.
+
+    A type that the file declares, or that is estimated by its name, has some that are 0 for want of a source.
+    """
     return figure is None or (not figure and (kind.declared or kind.estimated))
