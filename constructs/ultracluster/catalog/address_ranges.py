@@ -25,7 +25,7 @@ class AddressRange:
 @cache
 def address_ranges() -> tuple[AddressRange, ...]:
     """All ranges, those for hosts first."""
-    rows = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))["ranges"]
+    rows = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))["rows"]
     return tuple(
         AddressRange(
             network=IPv4Network(row["cidr"]), use=row["use"], hosts=row["hosts"], source=row["source"]
