@@ -66,3 +66,23 @@ def test_slurmctld_ends_with_a_value_of_another_type(version: str, tmp_path: Pat
         assert refusal.says.replace(f"({value})", "").split()[-1] in logs[name]
         assert STARTED not in logs[name]
         assert "Unable to process configuration file" in logs[name]
+
+
+NODES = {
+    "Sockets=2": ({"CPUs": "192", "Sockets": "2"}, "CPUs=192 match no Sockets"),
+    "CoresPerSocket=50": ({"CPUs": "192", "CoresPerSocket": "50"}, "CPUs=192 match no Sockets"),
+    "MemSpecLimit=1000": ({"MemSpecLimit": "1000"}, "MemSpecLimit=1000 is invalid, reset to 0"),
+    "CoreSpecCount=8": ({"CoreSpecCount": "8"}, "CoreSpecCount=8 is invalid, reset to 1"),
+    "CpuSpecList=0-8": ({"CpuSpecList": "0-8"}, "unable to convert it to bitmap of size CPUs=8"),
+    "whole": ({"CPUs": "192", "Sockets": "2", "CoresPerSocket": "48", "ThreadsPerCore": "2"}, ""),
+    "below": ({"MemSpecLimit": "999", "CoreSpecCount": "7"}, ""),
+}
+
+
+@pytest.mark.parametrize("version", ["26.05", "24.11"])
+def test_slurmctld_resets_numbers_of_a_node_that_do_not_fit(version: str, tmp_path: Path) -> None:
+    logs = read(version, {name: conf({}, node=node) for name, (node, _) in NODES.items()}, tmp_path)
+
+    for name, (_, words) in NODES.items():
+        assert STARTED in logs[name]
+        assert words in logs[name] if words else "NodeNames=" not in logs[name], logs[name]

@@ -115,6 +115,8 @@ class InstanceType:
     """Decimal GB over all of them."""
     threads_per_core: tuple[int, ...] = ()
     """Values that CPU options take. Empty: unknown, or not settable at all (g5)."""
+    numa_nodes: int | None = None
+    """Domains of memory, each with cores and accelerators of its own."""
 
     spot: bool | None = None
     """The API lists usage class spot; proves no capacity."""

@@ -30,6 +30,15 @@ def _value(value: str | int) -> str | int:
 SlurmValue = Annotated[str | int, AfterValidator(_value), Field(json_schema_extra={"pattern": _VALUE})]
 SlurmSettings = dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], SlurmValue]
 """Parameters of slurm.conf by their own names, e.g. `SlurmctldTimeout: 300`."""
+
+
+def named(settings: SlurmSettings, name: str) -> tuple[str, str]:
+    """Name and value of a parameter as written, in any letter case; an empty value where it is missing."""
+    return next(
+        ((key, str(value)) for key, value in settings.items() if key.lower() == name.lower()), (name, "")
+    )
+
+
 PROLOG_FLAGS = "Alloc,NoHold"
 """Prologs run on all nodes of a job at its allocation, and a failed one does not hold it: for IMEX."""
 

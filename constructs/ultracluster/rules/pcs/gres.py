@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, beside, drop, write
-from ultracluster.config.slurm import GresRecord
+from ultracluster.config.slurm import GresRecord, named
 from ultracluster.model import Group
+from ultracluster.model.slurm_gres import Gres, asked, counted, uncounted
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.pcs.settings import GRES
@@ -24,19 +23,10 @@ _SHARED = ("mps", "shard")
 """Parts of a GPU: PCS does not count them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One of `Gres=gpu:b200:8,mps:800`."""
-
-    name: str
-    type: str
-    count: int
-
-
 @PCS.rule(43, "error", "What Gres counts has a record in gres", source=GRES, date=DATE)
 def own_gres(group: Group) -> Iterator[Breach]:
     declared = {record.name or "gpu" for record in group.settings.gres}
-    key, entries = _asked(group)
+    key, entries = asked(group)
     for entry in entries:
         if entry.name not in declared:
             yield Breach(
@@ -99,7 +89,7 @@ def detection(group: Group, settings: Pcs) -> Iterator[Breach]:
                 f"PCS takes AutoDetect from Slurm {since} on, and this cluster has {version}.",
                 anywhere({("orchestrator", "slurm_version"): own}).noting("which knows the sockets, too"),
             )
-        elif record.detects and version < own and not _setting(group, "sockets"):
+        elif record.detects and version < own and not named(group.settings.slurm_settings, "sockets")[1]:
             yield Breach(
                 path,
                 f"before Slurm {own} PCS knows no sockets by itself: nodes with detected GPUs become "
@@ -115,7 +105,7 @@ def detection(group: Group, settings: Pcs) -> Iterator[Breach]:
     86, "error", "Sockets divide the cores of the type, and L3 caches are counted", source=TOPOLOGY, date=DATE
 )
 def sockets(group: Group) -> Iterator[Breach]:
-    key, value = _named(group, "sockets")
+    key, value = named(group.settings.slurm_settings, "sockets")
     kind = group.type
     if value.isdigit() and kind and kind.vcpu and kind.threads_per_core:
         # as EC2 launches it, or with one thread for each core
@@ -128,8 +118,11 @@ def sockets(group: Group) -> Iterator[Breach]:
                 "requires.",
                 write(fits).noting("the number of NUMA nodes, which lscpu says"),
             )
-    key, value = _named(group, "parameters")
-    if "l3cache_as_socket" in value.lower().split(",") and not _setting(group, "sockets"):
+    key, value = named(group.settings.slurm_settings, "parameters")
+    if (
+        "l3cache_as_socket" in value.lower().split(",")
+        and not named(group.settings.slurm_settings, "sockets")[1]
+    ):
         yield Breach(
             ("slurm_settings", key),
             "l3cache_as_socket requires Sockets: PCS knows the L3 caches of no type.",
@@ -139,7 +132,7 @@ def sockets(group: Group) -> Iterator[Breach]:
 
 @PCS.rule(87, "error", "Gres counts no more than gres declares, and of its type", source=GRES, date=DATE)
 def counts_agree(group: Group) -> Iterator[Breach]:
-    key, entries = _asked(group)
+    key, entries = asked(group)
     for entry in entries:
         records = [record for record in group.settings.gres if (record.name or "gpu") == entry.name]
         wrong = _of_other_type(entry, records) or _too_many(entry, records)
@@ -149,10 +142,10 @@ def counts_agree(group: Group) -> Iterator[Breach]:
 
 @PCS.rule(88, "warning", "Jobs may ask for what gres declares", source=GRES, date=DATE)
 def not_schedulable(group: Group) -> Iterator[Breach]:
-    asked = {entry.name for entry in _asked(group)[1]}
+    counted_names = {entry.name for entry in asked(group)[1]}
     for number, record in enumerate(group.settings.gres):
         name = record.name or "gpu"
-        if name not in asked and group.role == "compute":
+        if name not in counted_names and group.role == "compute":
             yield Breach(
                 ("gres", number),
                 f"no job can ask for {name}: the node has it, but Gres in slurm_settings does not count it.",
@@ -172,67 +165,15 @@ def detected_and_elastic(group: Group) -> Iterator[Breach]:
         )
 
 
-def _named(group: Group, name: str) -> tuple[str, str]:
-    """Name and value of a parameter as written; Slurm does not tell names apart by case."""
-    given = group.settings.slurm_settings
-    return next(((key, str(value)) for key, value in given.items() if key.lower() == name), (name, ""))
-
-
-def _setting(group: Group, name: str) -> str:
-    return _named(group, name)[1]
-
-
-def _asked(group: Group) -> tuple[str, list[_Entry]]:
-    key, value = _named(group, "gres")
-    return key, [_entry(one) for one in value.strip('"').split(",") if one.strip()]
-
-
-def _entry(text: str) -> _Entry:
-    name, *rest = re.sub(r"\(.*?\)", "", text.strip()).split(":")
-    rest = [one for one in rest if one.lower() != "no_consume"]
-    number = re.fullmatch(r"([0-9]+)([kmgKMG]?)", rest[-1]) if rest else None
-    scale = 1024 ** ("kmg".index(number[2].lower()) + 1) if number and number[2] else 1
-    kinds = rest[:-1] if number else rest
-    return _Entry(name.lower(), ":".join(kinds), int(number[1]) * scale if number else 1)
-
-
-def _of_other_type(entry: _Entry, records: list[GresRecord]) -> str:
+def _of_other_type(entry: Gres, records: list[GresRecord]) -> str:
     types = [record.type for record in records if record.type]
     if entry.name == "gpu" and entry.type and types and entry.type not in types:
         return f"its type is {entry.type}, and that of the record is {types[0]}"
     return ""
 
 
-def _too_many(entry: _Entry, records: list[GresRecord]) -> str:
-    if entry.name in _SHARED or not records or any(_uncounted(record) for record in records):
+def _too_many(entry: Gres, records: list[GresRecord]) -> str:
+    if entry.name in _SHARED or not records or any(uncounted(record) for record in records):
         return ""
-    declared = sum(_count(record) for record in records)
+    declared = sum(counted(record) for record in records)
     return f"Gres counts {entry.count}, and the records {declared}" if entry.count > declared else ""
-
-
-def _uncounted(record: GresRecord) -> bool:
-    """What is found at boot; PCS cannot count it."""
-    return record.detects and record.count is None and record.files is None
-
-
-def _count(record: GresRecord) -> int:
-    if record.count is not None:
-        return record.count
-    return _files(record.files) if record.files else 1
-
-
-def _files(names: str) -> int:
-    """`/dev/nvidia[0-3,6]` names five files, `/dev/a,/dev/b` two."""
-    total = 0
-    for one in re.split(r",(?![^\[]*\])", names):
-        ranges = re.findall(r"\[([0-9,-]+)\]", one)
-        total += math.prod(_numbers(each) for each in ranges)
-    return total
-
-
-def _numbers(ranges: str) -> int:
-    found = 0
-    for one in ranges.split(","):
-        first, _, last = one.partition("-")
-        found += int(last or first) - int(first) + 1
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog.pcs import ConfigurationFile, SettingLevel, pcs_settings
+from ultracluster.catalog.slurm_refusals import SlurmFile, slurm_keys
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, rename, write
@@ -46,13 +47,19 @@ def setting_refused(part: Pcs | Partition | Group) -> Iterator[Breach]:
         others: list[SettingLevel] = [
             other for other in LEVELS if other != level and name in pcs_settings(other)
         ]
-        near = taken.nearest(name)
+        # a parameter of Slurm's is none that was mistyped
+        near = "" if name.lower() in slurm_keys(_FILES[level]) else taken.nearest(name)
         remedy = rename(near) | drop() if near else drop()
         if others:
             remedy = drop().noting(f"set {name} in slurm_settings of {_PLACES[others[0]]}")
         yield Breach(("slurm_settings", name), f"{why}.", remedy)
 
 
+_FILES: Mapping[SettingLevel, SlurmFile] = {
+    "cluster": "slurm.conf",
+    "group": "NodeName",
+    "partition": "PartitionName",
+}
 _PLACES: Mapping[SettingLevel, str] = {
     "cluster": "orchestrator",
     "group": "the node group",

@@ -114,7 +114,7 @@ def _written(part: Slurm | Partition | Group) -> Iterator[tuple[str, SlurmFile, 
 
 
 def _reported(name: str, file: SlurmFile, settings: Slurm) -> bool:
-    """Whether another rule says that the service does not take it."""
+    """Return whether another rule reports that the service does not take it."""
     match settings:
         case HyperPodSlurm():
             denied = {one.lower() for one in hyperpod_slurm().denied}
@@ -127,7 +127,7 @@ def _reported(name: str, file: SlurmFile, settings: Slurm) -> bool:
 
 
 def _beside(settings: Slurm) -> Given:
-    """What slurm.conf says besides: the service's values and Slurm's defaults; None for ours, which depend on
+    """The rest of slurm.conf: the service's values and Slurm's defaults; None for ours, which depend on
     the cluster, and for what is not published."""
     service = service_settings(settings.kind)
     known: dict[str, str | None] = dict(slurm_defaults()) if service.complete else {}

@@ -101,8 +101,8 @@ def prolog_flags(settings: Slurm) -> Iterator[Breach]:
             kept = ",".join(flag for flag in words(value) if flag.lower() != "nohold")
             yield Breach(
                 ("slurm_settings", key),
-                f"{value} combines NoHold with Contain, X11 or RunInJob, which wait for the prolog: slurmctld "
-                "does not start.",
+                f"{value} combines NoHold with Contain, X11 or RunInJob, which wait for the prolog: "
+                "slurmctld does not start.",
                 write(kept).noting("or, on UltraServers, Alloc,NoHold"),
             )
 

@@ -1,0 +1,208 @@
+"""Rules on Slurm's numbers: what a node is said to have, against what slurmd registers of its type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from ultracluster.catalog.pcs import pcs_since
+from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
+from ultracluster.config.remedy import Remedy, drop, write
+from ultracluster.config.slurm import Partition, named
+from ultracluster.model import Cluster, Group
+from ultracluster.model.slurm_gres import asked
+from ultracluster.model.slurm_node import (
+    PARALLELCLUSTER_SHARE,
+    Above,
+    Registered,
+    above,
+    numbers,
+    registered,
+    reset_cpus,
+    whole_product,
+)
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import SLU, SLURM
+
+DATE = "2026-11-28"
+_NODES = (
+    "SchedMD/slurm, src/slurmctld/node_mgr.c (validate_node_specs), src/common/read_config.c "
+    "(_parse_nodename) and src/interfaces/gres.c, slurm-26-05-3-1"
+)
+Slurm = HyperPodSlurm | ParallelCluster | Pcs
+_WASTE = 0.8
+"""Share of the type's memory below which RealMemory leaves much to no job; services write 0.95."""
+
+
+@SLU.rule(48, "error", "A node has what slurm.conf says of it", source=_NODES, date=DATE, kinds=SLURM)
+def more_than_registered(group: Group, settings: Slurm) -> Iterator[Breach]:
+    node = registered(group, settings)
+    if node is None or group.role != "compute" or isinstance(settings, HyperPodSlurm):
+        return  # HyperPod writes the lines of nodes itself, and takes none
+    found = list(above(group, node))
+    for one in found:
+        # PCS086 is about the sockets of PCS
+        if not (isinstance(settings, Pcs) and str(one.path[-1]).lower() == "sockets"):
+            yield Breach(one.path, _words(node, one), _most(one))
+    if isinstance(settings, Pcs):
+        yield from _sockets_of_pcs(group, node, settings)
+    elif not found:
+        yield from _product(group, node)
+
+
+def _words(node: Registered, one: Above) -> str:
+    what = f"{node.type} has {one.most}" if one.most > 0 else f"{node.type} has none"
+    return f"{one.what} is {one.value}, and {what}: {one.then} (`{one.says}`)."
+
+
+def _most(one: Above) -> Remedy:
+    """The number of the type where it is the whole value, the files of its GPUs, else nothing."""
+    match one.path:
+        case ("slurm_settings", name) if str(name).lower() not in ("gres", "cpuspeclist") and one.most > 0:
+            return write(one.most) | drop()
+        case ("gres", _, "file") if one.most > 0:
+            return write(f"/dev/nvidia[0-{one.most - 1}]" if one.most > 1 else "/dev/nvidia0")
+        case _:
+            return drop()
+
+
+def _product(group: Group, node: Registered) -> Iterator[Breach]:
+    """Sockets, cores and threads together: ParallelCluster writes CPUs beside them."""
+    given = group.settings.slurm_settings
+    names = ("Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore")
+    key = next((named(given, name)[0] for name in names if named(given, name)[1]), "")
+    whole, cpus = whole_product(group), node.cpus
+    if not key or not cpus:
+        return
+    if whole is not None and whole > cpus:
+        yield Breach(
+            ("slurm_settings", key),
+            f"sockets, cores and threads make {whole} CPUs, and {node.type} has {cpus}: the node becomes "
+            "INVALID_REG and is drained (`Low socket*core*thread count`).",
+            drop(),
+        )
+        return
+    left = reset_cpus(group, node, cpus)
+    if left is not None and left < cpus:
+        yield Breach(
+            ("slurm_settings", key),
+            f"the sockets, cores and threads do not make up the {cpus} CPUs that ParallelCluster writes for "
+            f"{node.type}: slurmctld resets the node to {left}, and jobs get no more (`CPUs={cpus} match no "
+            "Sockets, Sockets*CoresPerSocket or Sockets*CoresPerSocket*ThreadsPerCore`).",
+            drop(),
+        )
+
+
+def _sockets_of_pcs(group: Group, node: Registered, settings: Pcs) -> Iterator[Breach]:
+    """With GPUs that slurmd detects, whose cores must lie within one socket."""
+    given = group.settings.slurm_settings
+    key, _ = named(given, "sockets")
+    sockets, domains = numbers(given).get("sockets"), node.numa_nodes
+    detects = any(record.detects for record in group.settings.gres)
+    by_itself = settings.slurm_version >= pcs_since("detects_gpus") and not settings.gpu_types
+    by_cache = "l3cache_as_socket" in named(given, "Parameters")[1].lower()
+    if (
+        sockets
+        and domains
+        and sockets > domains
+        and not by_cache
+        and (detects or (by_itself and not group.settings.gres))
+    ):
+        yield Breach(
+            ("slurm_settings", key),
+            f"{key} is {sockets}, and {node.type} has {domains} NUMA domains: the cores of a GPU that slurmd "
+            "detects do not fit into one socket, and the node becomes INVALID_REG and is drained.",
+            write(domains) | drop(),
+        )
+
+
+@SLU.rule(
+    49,
+    "warning",
+    "Slurm shares out all that a node has, and no more",
+    source=f"{_NODES}; aws/aws-parallelcluster-cookbook, slurm_attributes.rb (0.95 of the memory)",
+    date=DATE,
+    kinds=SLURM,
+)
+def not_shared_out(group: Group, settings: Slurm) -> Iterator[Breach]:
+    node = registered(group, settings)
+    if node is None or group.role != "compute" or isinstance(settings, HyperPodSlurm):
+        return
+    given = group.settings.slurm_settings
+    line = numbers(given)
+    key, _ = named(given, "RealMemory")
+    memory, has = line.get("realmemory"), node.memory_mib
+    if memory and has:
+        share = int(has * PARALLELCLUSTER_SHARE)
+        if has < memory <= has * 100 // node.memory_percent:
+            yield Breach(
+                ("slurm_settings", key),
+                f"{memory} MiB are more than the {has} of {node.type}: jobs get memory that is not there, "
+                "and the kernel ends them.",
+                write(share) | drop(),
+            )
+        elif memory < has * _WASTE:
+            yield Breach(
+                ("slurm_settings", key),
+                f"{memory} of the {has} MiB of {node.type} are shared out: no job gets the rest.",
+                write(share) | drop(),
+            )
+    key, entries = asked(group)
+    for entry in entries:
+        if entry.name == "gpu" and not entry.type.count("g.") and node.gpus and entry.count < node.gpus:
+            yield Breach(
+                ("slurm_settings", key),
+                f"Gres counts {entry.count} of the {node.gpus} GPUs of {node.type}: no job gets the others.",
+                write(f"{':'.join(filter(None, ('gpu', entry.type)))}:{node.gpus}"),
+            )
+
+
+@SLU.rule(
+    50,
+    "warning",
+    "Defaults of memory and CPUs fit the nodes",
+    source="SchedMD/slurm, src/slurmctld/job_mgr.c and src/common/read_config.c, slurm-26-05-3-1: a request "
+    "above every node of the partition is refused",
+    date=DATE,
+    kinds=SLURM,
+)
+def defaults_fit(part: Slurm | Partition, cluster: Cluster) -> Iterator[Breach]:
+    settings = cluster.settings
+    if not isinstance(settings, Slurm):
+        return
+    nodes = {name: registered(group, settings) for name, group in _groups(part, cluster).items()}
+    for name, (unit, times, has) in _DEFAULTS.items():
+        key, number = named(part.slurm_settings, name)
+        judged = [(node, times(node), has(node)) for node in nodes.values() if node]
+        if not number.isdigit() or len(judged) < len(nodes) or not all(of and most for _, of, most in judged):
+            continue  # a group that cannot be judged may take it
+        fits = max((most // of for _, of, most in judged if of and most), default=None)
+        if fits is not None and int(number) > fits:
+            types = ", ".join(dict.fromkeys(node.type for node, _, _ in judged))
+            yield Breach(
+                ("slurm_settings", key),
+                f"with {key}={number} a job that uses a whole node ({types}) and names no {unit} is refused: "
+                f"{fits} is the most that fits.",
+                write(fits),
+            )
+
+
+def _groups(part: Slurm | Partition, cluster: Cluster) -> Mapping[str, Group]:
+    """The compute groups whose nodes a default is for."""
+    if isinstance(part, Partition):
+        settings = cluster.settings
+        named_so = settings.partitions if isinstance(settings, ParallelCluster | Pcs) else {}
+        for name, one in named_so.items():
+            if one is part:
+                return cluster.partitions.get(name, {})
+    return cluster.with_role("compute")
+
+
+_DEFAULTS: Mapping[
+    str, tuple[str, Callable[[Registered], int | None], Callable[[Registered], int | None]]
+] = {
+    "DefMemPerNode": ("memory", lambda node: 1, lambda node: node.memory_mib),
+    "DefMemPerCPU": ("memory", lambda node: node.cpus, lambda node: node.memory_mib),
+    "DefMemPerGPU": ("memory", lambda node: node.gpus, lambda node: node.memory_mib),
+    "DefCpuPerGPU": ("CPUs", lambda node: node.gpus, lambda node: node.cpus),
+}
+"""Unit, how often a whole node is given it, and what the node has of it."""
