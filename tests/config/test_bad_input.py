@@ -259,7 +259,7 @@ def test_the_error_shows_place_line_caret_and_remedy(tmp_path: Path) -> None:
         f"{file}:16:12: error CFG005 node_groups.controller.count\n"
         "  16 |     count: -1\n"
         "     |            ^^\n"
-        "  -1 is out of range: input should be greater than or equal to 0.\n"
+        "  -1 is out of range: count is 0 or more.\n"
         "  instead: count: 0"
     )
 

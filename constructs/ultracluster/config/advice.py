@@ -106,7 +106,10 @@ def _advice(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, R
         case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
             limit = next(context[key] for key in ("ge", "le", "gt", "lt") if key in context)
             step = {"greater_than": 1, "less_than": -1}.get(error["type"], 0)
-            return f"{shown} is out of range: {error['msg'].lower()}.", write(limit + step)
+            way = "more" if error["type"].startswith("greater") else "less"
+            return f"{shown} is out of range: {name} is {limit + step} or {way}.", write(limit + step)
+        case "excluded":
+            return f"{shown} {context['why']}.", write(context["nearest"])
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"keys and values are needed here, not {shown}.", ask("decision", "keys and values")
         case "tuple_type" if isinstance(value, str | int | float):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeGuard, TypeVar, cast
 
 from pydantic import (
@@ -10,15 +11,42 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ultracluster.config.plain_text import named, unseen_in
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Without:
+    """A number inside a range that the API excludes in words: metadata beside `Field(ge=..., le=...)`."""
+
+    value: int
+    nearest: int
+    """The nearest number that the API takes."""
+    why: str
+    """Words behind the number: `is no ...`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._other, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "not": {"const": self.value}}
+
+    def _other(self, number: int) -> int:
+        if number == self.value:
+            raise PydanticCustomError("excluded", "{why}", {"why": self.why, "nearest": self.nearest})
+        return number
+
 
 DISCRIMINATORS = ("kind", "deployment")
 """Keys that say which of several models is meant. A file names them; in Python the class has said it."""

@@ -115,8 +115,8 @@ class ParallelCluster(Model):
     """Operating system of every node."""
     scaling: Literal["all-or-nothing", "best-effort", "greedy-all-or-nothing"] = "all-or-nothing"
     """Whether a job waits until all of its instances can be had."""
-    scaledown_minutes: Annotated[int, Field(ge=-1)] = 10
-    """Minutes after which idle nodes above `count` end; -1 is never."""
+    scaledown_minutes: Annotated[int, Field(ge=-1, le=71_582_788)] = 10
+    """Minutes after which idle nodes above `count` end; -1 is never. Slurm takes 2^32 seconds at the most."""
     queue_update: Literal["drain", "terminate", "compute-fleet-stop"] = "drain"
     """What happens to running nodes when their queue changes: jobs finish first, are ended, or the fleet
     must be stopped by hand (which the custom resource cannot do)."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import Model
+from ultracluster.config.base import Model, Without
 from ultracluster.config.slurm import Partition, PartitionName, SlurmSettings
 
 PROLOG = "/opt/ultracluster/prolog"
@@ -14,13 +14,20 @@ PROLOG = "/opt/ultracluster/prolog"
 next to it, in the order of their names; one of them is the IMEX prolog."""
 
 
+_NO_ZERO = Without(
+    0,
+    nearest=1,
+    why="is no number of days that PCS takes (CreateCluster, defaultPurgeTimeInDays); -1 keeps records",
+)
+
+
 class PcsAccounting(Model):
     """Slurm accounting that the service runs; there is no database to bring."""
 
     mode: Literal["standard", "none"] = "standard"
     """`none` keeps no users, limits or history."""
-    purge_days: Annotated[int, Field(ge=-1, le=10_000)] = 365
-    """Days until records are dropped; -1 keeps them forever, and they are paid for."""
+    purge_days: Annotated[int, Field(ge=-1, le=10_000), _NO_ZERO] = 365
+    """Days until records are dropped, not 0; -1 keeps them forever, and they are paid for."""
 
 
 class Pcs(Model):

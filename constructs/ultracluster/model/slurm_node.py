@@ -1,6 +1,6 @@
 """A node as slurmd registers it, and the numbers of slurm.conf that are above it.
 
-slurmctld compares what slurm.conf says of a node with what slurmd registers (SchedMD/slurm,
+slurmctld compares the line of a node in slurm.conf with what slurmd registers (SchedMD/slurm,
 src/slurmctld/node_mgr.c, validate_node_specs; src/common/read_config.c, _parse_nodename): what is above makes
 the node INVALID_REG and drains it, or is reset.
 """
@@ -25,14 +25,14 @@ PARALLELCLUSTER_SHARE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """What slurmd registers of an instance; None is not known."""
+    """Figures that slurmd registers of an instance; None is not known."""
 
     type: str
     cpus: int | None
     """Processors of Linux: threads, or cores where multithreading is off."""
     cores: int | None
     threads: int | None
-    """Of one core."""
+    """Threads of one core."""
     numa_nodes: int | None
     memory_mib: int | None
     """At most: Linux keeps some of it."""
@@ -55,13 +55,13 @@ class Above:
     value: int
     most: int
     says: str
-    """What Slurm writes."""
+    """Words that Slurm writes."""
     then: str
-    """What comes of it."""
+    """Consequence of it."""
 
 
 def registered(group: Group, settings: HyperPodSlurm | ParallelCluster | Pcs) -> Registered | None:
-    """What slurmd registers of a node of the group; None for an unknown type."""
+    """Return what slurmd registers of a node of the group; None for an unknown type."""
     kind = group.type
     if kind is None:
         return None

@@ -33,7 +33,9 @@ _WASTE = 0.8
 """Share of the type's memory below which RealMemory leaves much to no job; services write 0.95."""
 
 
-@SLU.rule(48, "error", "A node has what slurm.conf says of it", source=_NODES, date=DATE, kinds=SLURM)
+@SLU.rule(
+    48, "error", "slurm.conf states no more of a node than it has", source=_NODES, date=DATE, kinds=SLURM
+)
 def more_than_registered(group: Group, settings: Slurm) -> Iterator[Breach]:
     node = registered(group, settings)
     if node is None or group.role != "compute" or isinstance(settings, HyperPodSlurm):
