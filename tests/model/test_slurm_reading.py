@@ -30,6 +30,8 @@ def read(row: RefusalFacts, given: dict[str, str], release: str) -> list[Refusal
 def corrected(row: RefusalFacts) -> dict[str, str]:
     """The bad settings with the advice taken."""
     kept = {key: value for key, value in row.bad.items() if key.lower() != row.key.lower()}
+    if row.name:
+        return kept | {row.name: row.bad[row.key]}
     return kept | ({row.key: row.instead} if row.instead else {})
 
 

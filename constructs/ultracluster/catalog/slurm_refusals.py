@@ -58,6 +58,8 @@ class RefusalFacts:
     """A rule that reports it with a remedy of its own."""
     instead: str = ""
     """The nearest value that works; empty where the parameter can be removed."""
+    name: str = ""
+    """The parameter that is meant."""
 
     def holds_in(self, release: str) -> bool:
         """Return whether a daemon of the release ends with it."""
@@ -109,6 +111,7 @@ def slurm_refusals() -> tuple[RefusalFacts, ...]:
             until=row.get("to", ""),
             rule=row.get("rule", ""),
             instead=row.get("instead", ""),
+            name=row.get("name", ""),
         )
         for row in _facts()["rows"]
     )

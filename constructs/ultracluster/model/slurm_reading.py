@@ -22,6 +22,7 @@ from ultracluster.catalog.slurm_refusals import (
     slurm_refusals,
     slurm_releases,
 )
+from ultracluster.model.slurm_gres import device_files
 
 Given = Mapping[str, str | None]
 """Values by name in small letters; None is set to something that is not known."""
@@ -125,10 +126,10 @@ def _keys_of(row: RefusalFacts) -> Iterator[str]:
 def _all_hold(row: RefusalFacts, known: Given) -> bool:
     for key, test, operand in row.conditions:
         value = known.get(key.lower())
-        other = known.get(str(operand).lower()) if test == "below key" else ""
+        other = known.get(str(operand).lower()) if test in _WITH_OTHER else ""
         if value is None or other is None:
             return False  # not known
-        if not _TESTS[test](value.lower(), other if test == "below key" else operand):
+        if not _TESTS[test](value.lower(), other if test in _WITH_OTHER else operand):
             return False
     return True
 
@@ -138,12 +139,14 @@ def _refusal(row: RefusalFacts, key: str, known: Given) -> Refusal:
     operands = [operand for name, test, operand in row.conditions if test == "other word" and name == row.key]
     word = next(iter(_others(value.lower(), operands[0])), "") if operands else ""
     written = next((one for one in words(value) if one.lower() == word), word)
+    name = known.get("name") or ""
     return Refusal(
         key=key,
-        says=row.says.format(value=value, word=written),
+        says=row.says.format(value=value, word=written, name=name),
         source=row.source,
         instead=row.instead if key.lower() == row.key.lower() else "",
         rule=row.rule,
+        name=row.name,
     )
 
 
@@ -174,6 +177,8 @@ def _below(number: int | None, limit: int | None) -> bool:
     return number is not None and limit is not None and number < limit
 
 
+_WITH_OTHER = ("below key", "files other than")
+"""Tests against the value of another parameter."""
 _TESTS: Mapping[str, Callable[[str, Any], bool]] = {
     "is": lambda value, those: value in those,
     "is not": lambda value, those: value not in those,
@@ -188,5 +193,7 @@ _TESTS: Mapping[str, Callable[[str, Any], bool]] = {
     "below key": lambda value, other: _below(_number(value), _number(other)),
     "number above": lambda value, pair: _above(_option(value, pair[0]), pair[1]),
     "number below": lambda value, pair: _below(_option(value, pair[0]), pair[1]),
+    "files below": lambda value, limit: len([*device_files(value)]) < limit,
+    "files other than": lambda value, other: _number(other) not in (None, len([*device_files(value)])),
     "unlike": lambda value, pattern: not _like(value, pattern),
 }

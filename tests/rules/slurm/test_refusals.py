@@ -13,6 +13,7 @@ from ultracluster.rules.sets import SLU
 
 SETTINGS = "orchestrator.slurm_settings"
 TRAIN = "node_groups.train.slurm_settings"
+GRES = "node_groups.train.gres"
 PARTITION = "orchestrator.partitions"
 
 
@@ -47,15 +48,22 @@ PCL, PCS, HPS = "parallelcluster-p5", "pcs-p6-b200", "prod"
         (PCS, "SLU046", SETTINGS, "PriorityMaxAge", "14d", "Bad value"),
         (PCS, "SLU046", TRAIN, "RealMemory", "1900G", "not a valid number"),
         (PCS, "SLU046", "orchestrator.cgroup_settings", "ConstrainCores", "always", "slurmd 25.11 does not"),
+        (PCS, "SLU046", f"{GRES}[0]", "count", 9, "count does not match File value"),
+        (PCS, "SLU046", f"{GRES}[0]", "multiple_files", "/dev/a,/dev/b", "mutually exclusive"),
         (PCS, "SLU046", f"{PARTITION}.train.slurm_settings", "MaxTime", "7d", "Bad value"),
     ],
 )
 def test_a_daemons_own_words_are_the_reason(
     base: str, code: str, place: str, name: str, value: str | int, says: str
 ) -> None:
-    changes = {place: {name: value}}
+    changes: dict[str, Any] = {place: {name: value}}
     if place.startswith(PARTITION):
         changes = {PARTITION: {"train": {"slurm_settings": {name: value}}}}
+    if place.startswith(GRES):
+        changes = {
+            GRES: [{"name": "gpu", "file": "/dev/nvidia[0-7]", name: value}],
+            TRAIN: {"Gres": "gpu:8"},
+        }
     at = f"{place}.{name}"
     findings = of(base, changes)
 

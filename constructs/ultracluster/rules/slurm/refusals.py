@@ -20,7 +20,7 @@ from ultracluster.catalog.slurm_refusals import (
 )
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.remedy import Remedy, drop, rename, write
-from ultracluster.config.slurm import Partition, SlurmSettings
+from ultracluster.config.slurm import GresRecord, Partition, SlurmSettings
 from ultracluster.model import Group
 from ultracluster.model.slurm_reading import Given, Refusal, refusals
 from ultracluster.rules.engine import Breach
@@ -28,6 +28,8 @@ from ultracluster.rules.sets import SLU, SLURM
 
 DATE = "2026-11-28"
 Slurm = HyperPodSlurm | ParallelCluster | Pcs
+Part = Slurm | Partition | Group | GresRecord
+_GRES_FIELDS = {"Count": "count", "File": "file", "MultipleFiles": "multiple_files"}
 _PCS_LEVELS: Mapping[str, SettingLevel | ConfigurationFile] = {
     "slurm.conf": "cluster",
     "NodeName": "group",
@@ -35,7 +37,7 @@ _PCS_LEVELS: Mapping[str, SettingLevel | ConfigurationFile] = {
     "cgroup.conf": "cgroup",
     "slurmdbd.conf": "slurmdbd",
 }
-_DAEMONS: Mapping[str, str] = {"cgroup.conf": "slurmd", "slurmdbd.conf": "slurmdbd"}
+_DAEMONS: Mapping[str, str] = {"cgroup.conf": "slurmd", "gres.conf": "slurmd", "slurmdbd.conf": "slurmdbd"}
 
 
 @SLU.rule(
@@ -47,7 +49,7 @@ _DAEMONS: Mapping[str, str] = {"cgroup.conf": "slurmd", "slurmdbd.conf": "slurmd
     date=DATE,
     kinds=SLURM,
 )
-def refused(part: Slurm | Partition | Group, settings: Slurm) -> Iterator[Breach]:
+def refused(part: Part, settings: Slurm) -> Iterator[Breach]:
     for path, one, releases in _found(part, settings):
         if one.ends and releases == _releases(settings):
             yield _breach(path, part, one, releases[-1])
@@ -61,7 +63,7 @@ def refused(part: Slurm | Partition | Group, settings: Slurm) -> Iterator[Breach
     date=DATE,
     kinds=SLURM,
 )
-def refused_by_some(part: Slurm | Partition | Group, settings: Slurm) -> Iterator[Breach]:
+def refused_by_some(part: Part, settings: Slurm) -> Iterator[Breach]:
     for path, one, releases in _found(part, settings):
         if not one.ends:
             yield Breach(path, f"Slurm {releases[0]} ignores {one.key}: `{one.says.rstrip('.')}`.", drop())
@@ -81,9 +83,7 @@ def _releases(settings: Slurm) -> tuple[str, ...]:
     return tuple(release for release in booted if release in slurm_releases())
 
 
-def _found(
-    part: Slurm | Partition | Group, settings: Slurm
-) -> Iterator[tuple[tuple[str, str], Refusal, tuple[str, ...]]]:
+def _found(part: Part, settings: Slurm) -> Iterator[tuple[tuple[str, ...], Refusal, tuple[str, ...]]]:
     """Each refusal once, with the place of the setting and the releases that refuse it."""
     for field, file, given in _written(part):
         judged = {name: value for name, value in given.items() if not _reported(name, file, settings)}
@@ -96,15 +96,17 @@ def _found(
                     if release not in releases:
                         releases.append(release)
         for key, (one, releases) in by_key.items():
-            yield (field, key), one, tuple(releases)
+            yield (field, key) if field else (_GRES_FIELDS[key],), one, tuple(releases)
 
 
-def _written(part: Slurm | Partition | Group) -> Iterator[tuple[str, SlurmFile, SlurmSettings]]:
+def _written(part: Part) -> Iterator[tuple[str, SlurmFile, SlurmSettings]]:
     match part:
         case Group():
             yield "slurm_settings", "NodeName", part.settings.slurm_settings
         case Partition():
             yield "slurm_settings", "PartitionName", part.slurm_settings
+        case GresRecord():
+            yield "", "gres.conf", dict(part.line)
         case Pcs():
             yield "slurm_settings", "slurm.conf", part.slurm_settings
             yield "cgroup_settings", "cgroup.conf", part.cgroup_settings
@@ -123,7 +125,7 @@ def _reported(name: str, file: SlurmFile, settings: Slurm) -> bool:
             level = {"slurm.conf": "cluster", "NodeName": "group", "PartitionName": "partition"}[file]
             return name.lower() in {one.lower() for one in parallelcluster().slurm_settings[level]}
         case Pcs():
-            return name not in pcs_settings(_PCS_LEVELS[file])
+            return file in _PCS_LEVELS and name not in pcs_settings(_PCS_LEVELS[file])
 
 
 def _beside(settings: Slurm) -> Given:
@@ -138,15 +140,15 @@ def _beside(settings: Slurm) -> Given:
     return known | {name.lower(): value for name, value in service.settings.items()}
 
 
-def _breach(path: tuple[str, str], part: Slurm | Partition | Group, one: Refusal, release: str) -> Breach:
-    file = next((file for field, file, _ in _written(part) if field == path[0]), "slurm.conf")
+def _breach(path: tuple[str, ...], part: Part, one: Refusal, release: str) -> Breach:
+    file = next((file for field, file, _ in _written(part) if field in ("", path[0])), "slurm.conf")
     daemon = _DAEMONS.get(file, "slurmctld")
     return Breach(path, f"{daemon} {release} does not start with it: `{one.says.rstrip('.')}`.", _remedy(one))
 
 
 def _remedy(one: Refusal) -> Remedy:
     if one.name:
-        return rename(one.name) | drop()
+        return rename(one.name) | drop() if "unrecognized" in one.says else rename(one.name)
     if one.instead:
         return write(int(one.instead) if one.instead.isdigit() else one.instead) | drop()
     return drop()
