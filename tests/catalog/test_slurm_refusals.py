@@ -16,11 +16,11 @@ from ultracluster.catalog.slurm import (
     hyperpod_slurm,
     hyperpod_slurm_versions,
     parallelcluster_slurm_version,
+    service_settings,
     slurm_settings,
 )
 from ultracluster.catalog.slurm_refusals import (
     SlurmFile,
-    service_settings,
     slurm_defaults,
     slurm_keys,
     slurm_refusals,

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 EXCUSED = {
     **dict.fromkeys(
-        ("GresRecord.cores", "GresRecord.flags", "GresRecord.links"),
+        ("GresRecord.flags", "GresRecord.links"),
         "its property `line`, of which clusters/pcs makes gres.conf",
     ),
     **dict.fromkeys(
@@ -68,7 +68,7 @@ def test_each_setting_is_read() -> None:
     without = settings(models()) - traced() - named()
 
     assert sorted(f"{model.__name__}.{name}" for model, name in without) == sorted(EXCUSED)
-    assert len(EXCUSED) <= 6
+    assert len(EXCUSED) <= 5
 
 
 def test_a_setting_that_only_rules_read_is_listed() -> None:

@@ -42,6 +42,15 @@ class HyperPodSlurmFacts:
     """A word that a parameter must have."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceFacts:
+    """Settings that a service writes into slurm.conf beside ours and yours."""
+
+    settings: Mapping[str, str]
+    complete: bool
+    """True where these are all of them: then Slurm's own default holds for what is missing."""
+
+
 def slurm_settings() -> tuple[SettingFacts, ...]:
     """Those of slurm.conf."""
     return _rows("settings")
@@ -74,6 +83,12 @@ def parallelcluster_slurm_version(release: str) -> str:
     given = _numbers(release)
     rows: list[Mapping[str, str]] = _facts()["versions"]["of_parallelcluster"]
     return next((row["slurm"] for row in reversed(rows) if given >= _numbers(row["from"])), rows[0]["slurm"])
+
+
+def service_settings(kind: str) -> ServiceFacts:
+    """Settings of an orchestrator's service; nothing where it is not published."""
+    row: Mapping[str, Any] = _facts()["service"].get(kind, {})
+    return ServiceFacts(settings=row.get("settings", {}), complete=row.get("complete", False))
 
 
 def words(value: str) -> tuple[str, ...]:
@@ -109,11 +124,13 @@ def _facts() -> Mapping[str, Any]:
 
 __all__ = [
     "HyperPodSlurmFacts",
+    "ServiceFacts",
     "SettingFacts",
     "cgroup_settings",
     "hyperpod_slurm",
     "hyperpod_slurm_versions",
     "parallelcluster_slurm_version",
+    "service_settings",
     "slurm_settings",
     "word_lists",
     "words",

@@ -66,15 +66,6 @@ class RefusalFacts:
         return self.since <= release and not (self.until and release > self.until)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceFacts:
-    """Settings that a service writes into slurm.conf beside ours and yours."""
-
-    settings: Mapping[str, str]
-    complete: bool
-    """True where these are all of them: then Slurm's own default holds for what is missing."""
-
-
 def slurm_releases() -> tuple[str, ...]:
     """The releases that are known here, the oldest first."""
     return tuple(_keys()["releases"])
@@ -124,12 +115,6 @@ def slurm_defaults() -> Mapping[str, str]:
     return {name.lower(): value for name, value in rows.items()}
 
 
-def service_settings(kind: str) -> ServiceFacts:
-    """Settings of an orchestrator's service; nothing where it is not published."""
-    row: Mapping[str, Any] = _facts()["service"].get(kind, {})
-    return ServiceFacts(settings=row.get("settings", {}), complete=row.get("complete", False))
-
-
 def _small(operand: Any) -> Any:
     return json.loads(json.dumps(operand).lower())
 
@@ -146,10 +131,8 @@ def _facts() -> Mapping[str, Any]:
 
 __all__ = [
     "RefusalFacts",
-    "ServiceFacts",
     "SlurmFile",
     "SlurmKey",
-    "service_settings",
     "slurm_defaults",
     "slurm_keys",
     "slurm_refusals",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ultracluster.catalog.slurm_refusals import service_settings
+from ultracluster.catalog.slurm import service_settings
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.slurm import named
 from ultracluster.model.cluster import Group
