@@ -116,8 +116,8 @@ def tell(nodes: int, say: Callable[[str], None] = say_now) -> Figures:
         twin.wait(lambda: twin.up() == nodes, "idle nodes")
         break_two(twin, users, figures, line)
     line(
-        f"{nodes} nodes: up {figures.up:.1f} s, full-width gang {figures.gang:.1f} s, drained {figures.drain:.1f} s, "
-        f"requeued {figures.requeue:.1f} s, in order again {figures.again:.1f} s"
+        f"{nodes} nodes: up {figures.up:.1f} s, full-width gang {figures.gang:.1f} s,"
+        f" drained {figures.drain:.1f} s, requeued {figures.requeue:.1f} s, in order again {figures.again:.1f} s"
     )
     return figures
 
