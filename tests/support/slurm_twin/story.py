@@ -117,7 +117,8 @@ def tell(nodes: int, say: Callable[[str], None] = say_now) -> Figures:
         break_two(twin, users, figures, line)
     line(
         f"{nodes} nodes: up {figures.up:.1f} s, full-width gang {figures.gang:.1f} s,"
-        f" drained {figures.drain:.1f} s, requeued {figures.requeue:.1f} s, in order again {figures.again:.1f} s"
+        f" drained {figures.drain:.1f} s, requeued {figures.requeue:.1f} s,"
+        f" in order again {figures.again:.1f} s"
     )
     return figures
 
