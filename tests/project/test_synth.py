@@ -14,6 +14,8 @@ from ultracluster.nodejs import NEXT
 from ultracluster.project.place import ProjectError
 from ultracluster.project.synth import synth_each
 
+pytestmark = pytest.mark.slow
+
 DEV = (ROOT / "environments" / "dev.yaml").read_text(encoding="utf-8")
 GOOD = """
 import json, os, pathlib

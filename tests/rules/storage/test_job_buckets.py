@@ -71,4 +71,5 @@ def test_who_logs_in_is_no_service() -> None:
     assert found(ENV, {"access.metadata_users": ["telegraf"]}) == []
     for user in ("ssm-user", "ec2-user"):
         assert [one.code for one in found(ENV, {"access.metadata_users": [user]})] == ["ENV030"]
-    assert found(ENV, {"access.node_metadata": "everyone"}, "eks-p5en") == []
+    on_pods = found(ENV, {"access.node_metadata": "everyone"}, "eks-p5en")
+    assert [one.code for one in on_pods] == ["ENV036"]  # it does nothing there
