@@ -36,7 +36,6 @@ EXCUSED = {
     "pinned": _RECORDING,
     "clean_up": "what the maker of an image asks for, which scripts of the image builder do",
     "efa_layout_rules": "words for people; `efa_layout_rule` of a type names one",
-    "layout": "words for people, as `efa_layout_rules`",
     "id_provider": "a setting of sssd, which rules read together with its value",
     "longest_cluster": "the limit that the model of ParallelCluster has; a test compares it with the package",
     "on_eks": "tests derive from it how long EKS supports a release",

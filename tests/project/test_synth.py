@@ -49,7 +49,6 @@ def files(folder: Path, *texts: str) -> list[tuple[str, Path]]:
     return found
 
 
-@pytest.mark.slow
 def test_one_process_makes_what_two_would(tmp_path: Path, started: list[list[str]]) -> None:
     both = files(tmp_path, DEV, DEV.replace("throughput_mbps_per_tib: 250", "throughput_mbps_per_tib: 500"))
     first, second = (read_templates(one) for one in synth_each(ROOT, both, tmp_path / "both"))
