@@ -65,7 +65,7 @@ def everything(today: dt.date) -> list[Line]:
 
 
 def of_docs(docs: Path) -> Iterator[Line]:
-    """What the text of AWS's documentation says today, and what facts of changes were made of.
+    """Differences between AWS's documentation of today and what facts of changes were made of.
 
     Args:
         docs: a checkout of the text (docs/facts.md).

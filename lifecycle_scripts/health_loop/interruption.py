@@ -1,4 +1,4 @@
-"""The notice that EC2 takes this instance back, two minutes before: jobs are told, then queued again.
+"""The notice that EC2 reclaims this instance, two minutes before: jobs are signalled, then queued again.
 
 The notice is in the instance's metadata (Amazon EC2 User Guide, Spot Instance interruption notices:
 `spot/instance-action`, to be asked for every 5 seconds). Whether an interruptible Capacity Reservation has it
@@ -77,7 +77,7 @@ def notice(text, now):
 
 
 class Interruption:
-    """What was done about a notice; in a file, so that a restart of the service does nothing twice."""
+    """State of a notice, and what was done about it; in a file, so that a restart of the service does nothing twice."""
 
     def __init__(self, slurm, orchestrator, metadata=None):
         self.slurm, self.orchestrator = slurm, orchestrator
@@ -103,7 +103,11 @@ class Interruption:
             say(f"{REASON}{_clock(at)}")
         for what, due, act in (
             ("closed", True, lambda: self._close(name, at)),
-            ("told", True, lambda: jobs.warn(self.slurm, name, int(max(0, at - now - _REQUEUE_SECONDS)))),
+            (
+                "signalled",
+                True,
+                lambda: jobs.warn(self.slurm, name, int(max(0, at - now - _REQUEUE_SECONDS))),
+            ),
             ("requeued", now >= at - _REQUEUE_SECONDS, lambda: jobs.requeue_all(self.slurm, name)),
         ):
             if due and not done.get(what):
@@ -113,7 +117,7 @@ class Interruption:
 
     def _close(self, name, at):
         """No job begins here any more. PCS launches another instance for a node that is powered down, and
-        would keep the drain of one that is gone; ParallelCluster replaces one that is drained."""
+        would keep the drain of one that has ended; ParallelCluster replaces one that is drained."""
         state = "POWER_DOWN_ASAP" if self.orchestrator == "pcs" else "DRAIN"
         self.slurm.update(name, f"State={state}", f"Reason={REASON}{_clock(at)}")
 
@@ -122,7 +126,7 @@ class Interruption:
         # what is powered down already is replaced
         if node.reason.startswith(REASON) and "DRAIN" in node.states and not node.states & MOVING:
             self.slurm.update(name, "State=RESUME")
-            say("the notice of EC2 is gone: the node takes jobs again")
+            say("EC2 has withdrawn its notice: the node takes jobs again")
 
 
 def follow(slurm, name_of, orchestrator):

@@ -180,7 +180,7 @@ def model_lines(model: ModelPlan) -> tuple[str, str]:
 
 
 def communication_lines(estimate: Communication, checkpoint_seconds: float | None) -> Iterator[str]:
-    """What a step of training computes and sends, and what takes longest.
+    """Lines on what a training step computes and sends, and what takes longest.
 
     Args:
         checkpoint_seconds: time to write one checkpoint; None where it is unknown.

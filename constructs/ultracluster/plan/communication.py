@@ -1,4 +1,4 @@
-"""What a parallel layout of training costs in communication: bytes and seconds of each step, by link.
+"""Estimate what a parallel layout sends in each training step: bytes and seconds, by link.
 
 Formulas, per accelerator and step, for T tokens, P parameters, L layers of width h in 16 bits:
 
@@ -30,7 +30,7 @@ Kind = Literal["tensor", "context", "experts", "data", "pipeline"]
 Link = Literal["link", "EFA"]
 
 BYTES: Final = 2
-"""Of a value that is sent, in 16 bits."""
+"""Size of a value that is sent: 16 bits."""
 WIDTH_PER_LAYER: Final = 128
 """Width of a layer over the number of layers (The Llama 3 Herd of Models, table 3: 102 to 130)."""
 VALUES_PER_LAYER: Final = 12
@@ -47,7 +47,7 @@ _NAMES: Final = ("dp", "fsdp", "tp", "pp", "ep", "cp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How many ways each kind of parallelism splits the work."""
+    """Number of ways in which each kind of parallelism splits the work."""
 
     dp: int = 1
     tp: int = 1
@@ -60,7 +60,7 @@ class Layout:
 
     @property
     def accelerators(self) -> int:
-        """So many does it take."""
+        """Number of accelerators that it takes."""
         return self.dp * self.tp * self.pp * self.cp
 
 
@@ -73,16 +73,16 @@ class Step:
     active: float
     """Parameters that one token meets; all of them unless the model is a mixture of experts."""
     tokens: float
-    """Of all accelerators in one step."""
+    """Tokens of all accelerators in one step."""
     mfu: float
     """Share of the peak that is taken to be reached, 0 to 1."""
     precision: str
-    """Of the matrix products: `bf16`, `fp8`, `fp4`."""
+    """Number format of the matrix products: `bf16`, `fp8`, `fp4`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What one kind of parallelism sends over one kind of link."""
+    """Bytes that one kind of parallelism sends over one kind of link."""
 
     kind: Kind
     link: str
@@ -99,11 +99,11 @@ class Communication:
     group: str
     step: Step
     step_seconds: float
-    """Of a step at the given MFU, which counts what communication is not hidden."""
+    """Time of a step at the given MFU, which includes communication that is not hidden."""
     compute_seconds: float
-    """Of its matrix products at the peak."""
+    """Time of its matrix products at the peak."""
     optimizer_seconds: float
-    """Of reading and writing the optimizer's state."""
+    """Time of reading and writing the optimizer's state."""
     link_gbps: float | None
     """GB/s of one accelerator over the link of its domain; None: not published, or PCIe."""
     efa_gbps: float | None
@@ -112,18 +112,18 @@ class Communication:
     efa_source: str
     traffic: tuple[Traffic, ...]
     unknown: tuple[Kind, ...]
-    """What is sent over a link whose speed is not known."""
+    """Kinds whose link has no published speed."""
     across: tuple[Kind, ...]
     """Tensor and context parallelism that leaves the domain."""
 
     @property
     def dominates(self) -> Traffic | None:
-        """What takes the longest; None where nothing is sent."""
+        """The longest of them; None where nothing is sent."""
         return max(self.traffic, key=lambda one: one.seconds, default=None)
 
     @property
     def busiest_seconds(self) -> float:
-        """Of the link that is busy the longest: links work side by side."""
+        """Time of the link that is busy the longest: links work side by side."""
         busy: dict[str, float] = {}
         for one in self.traffic:
             busy[one.link] = busy.get(one.link, 0) + one.seconds
@@ -288,7 +288,7 @@ def _members(size: int, stride: int, domain: int) -> int:
 
 
 def _ring(sent: float, size: int, stride: int, domain: int) -> tuple[float, float, bool]:
-    """Bytes of one accelerator inside its domain and over EFA, for a ring of so many ranks; does it leave.
+    """Bytes of one accelerator inside its domain and over EFA, for a ring of this many ranks; does it leave.
 
     A ring sends (n-1)/n of `sent` on each hop. Where several ranks of a domain share a ring, only one hop
     of theirs leaves it, and all of their interfaces carry it.

@@ -149,7 +149,7 @@ class Plan:
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
     communication: Communication | None
-    """What a step of training sends; None without a parallel layout."""
+    """Estimate of what a training step sends; None without a parallel layout."""
     resilience: ResiliencePlan | None
     """What becomes of jobs when processes or nodes fail; None where HyperPod runs nothing for it."""
     observability: ObservabilityPlan | None
