@@ -77,7 +77,8 @@ def notice(text, now):
 
 
 class Interruption:
-    """State of a notice, and what was done about it; in a file, so that a restart of the service does nothing twice."""
+    """State of a notice, and what was done about it: in a file, so that no restart of the service does it
+    twice."""
 
     def __init__(self, slurm, orchestrator, metadata=None):
         self.slurm, self.orchestrator = slurm, orchestrator
@@ -101,12 +102,13 @@ class Interruption:
         if abs(done.get("at", 0) - at) > 60:
             done = {"at": at}
             say(f"{REASON}{_clock(at)}")
+        left = int(max(0, at - now - _REQUEUE_SECONDS))
         for what, due, act in (
             ("closed", True, lambda: self._close(name, at)),
             (
                 "signalled",
                 True,
-                lambda: jobs.warn(self.slurm, name, int(max(0, at - now - _REQUEUE_SECONDS))),
+                lambda: jobs.warn(self.slurm, name, left),
             ),
             ("requeued", now >= at - _REQUEUE_SECONDS, lambda: jobs.requeue_all(self.slurm, name)),
         ):

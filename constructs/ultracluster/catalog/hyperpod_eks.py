@@ -126,7 +126,7 @@ def governance_floor() -> str:
 
 
 def has_governance_type(resource_type: str, region: str) -> bool:
-    """Tell whether CloudFormation is known to have a type of task governance in a Region."""
+    """Return whether CloudFormation is known to have a type of task governance in a Region."""
     return region in _document()["task_governance"]["types"][resource_type]
 
 

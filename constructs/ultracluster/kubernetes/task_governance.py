@@ -105,7 +105,7 @@ def compute_quotas(cluster: Cluster) -> dict[str, Properties]:
 
 
 def governance_resources(cluster: Cluster) -> dict[str, tuple[str, Properties]]:
-    """Resources of task governance in the template: type and properties, without `ClusterArn`, by construct id.
+    """Resources of task governance in the template: type, properties without `ClusterArn`, by construct id.
 
     Empty without teams, and where CloudFormation is not known to have the types.
 
