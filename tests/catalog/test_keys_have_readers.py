@@ -39,7 +39,6 @@ EXCUSED = {
     "id_provider": "a setting of sssd, which rules read together with its value",
     "longest_cluster": "the limit that the model of ParallelCluster has; a test compares it with the package",
     "on_eks": "tests derive from it how long EKS supports a release",
-    "recommended": "a minimum below which a node still joins: tools/releases.py makes no floor of it",
     "unverified": "marks a row of which AWS says nothing in public",
 }
 """Keys that no code of the package reads by name, each with why. It may only shrink."""

@@ -146,7 +146,6 @@ def test_an_odd_environment_is_no_error(name: str) -> None:
         ("fifty queues", {"node_groups.q48": compute("g6e.12xlarge", 0, max_count=1)}, "PCL013"),
         ("Graviton throughout", {"node_groups.head": head("m7i.4xlarge")}, "PCL032"),
         ("EKS without the internet", {"orchestrator.chart_repository": ...}, "EKS009"),
-        ("RTX PRO 4500 on EKS", {"software.release": "eks-2026.10"}, "SOF003"),
     ],
 )
 def test_one_step_further_is_one(name: str, more: Changes, code: str) -> None:

@@ -30,6 +30,12 @@ class Verdict:
     def blocks(self) -> bool:
         return self.state == "broken" and self.constraint.severity == "error"
 
+    @property
+    def refuses_type(self) -> bool:
+        """Whether a release cannot be used on an instance type: AWS's recommendations are warnings there."""
+        row = self.constraint
+        return self.blocks and not (isinstance(row, InstanceConstraint) and row.recommended)
+
 
 def solve(release: Release) -> list[Verdict]:
     """The verdict of every constraint, in the order of their ids."""

@@ -116,7 +116,7 @@ def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
             ask("decision", "an x86_64 type, or a release with files for aarch64"),
         )
     found = instance_breaches(release, _accelerator(kind), kind.name)
-    yield from (_of(one, path) for one in found if one.blocks)
+    yield from (_of(one, path) for one in found if one.refuses_type)
 
 
 @SOF.rule(
@@ -163,7 +163,7 @@ def release_tested(cluster: Cluster) -> Iterator[Breach]:
         return
     for name, group in cluster.groups.items():
         for verdict in instance_breaches(release, _accelerator(group.type), _name(group.type)):
-            if not verdict.blocks:
+            if not verdict.refuses_type:
                 yield _of(verdict, ("node_groups", name, "instance_type"))
 
 
