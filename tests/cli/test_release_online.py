@@ -26,7 +26,7 @@ def check(lock_file: Any, shop: Any, tmp_path: Path) -> Callable[..., Any]:
     component = next(iter(json.loads(file.read_text())["components"]))
     record = {
         "component": component,
-        "version": "1.0",
+        "version": "9.0",
         "host": "127.0.0.1",
         "sha256": hashlib.sha256(shop.files["tool.bin"]).hexdigest(),
         "source": "test",

@@ -96,7 +96,7 @@ def lock_file(shop: Any, tmp_path: Path) -> Callable[..., Path]:
                 artifact["sha256"] = hashlib.sha256(content).hexdigest()
             artifact = {key: value for key, value in artifact.items() if value is not ...}
             parts[_COMPONENTS[number]] = {
-                "version": "1.0",
+                "version": "9.0",
                 "kind": "artifact",
                 "need": "wanted",
                 "constraint": "None: it is a test.",
