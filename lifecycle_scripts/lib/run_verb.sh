@@ -36,6 +36,7 @@ run_verb::run() {
 
 run_verb::stopped() {
   local why=''
+  trap - ERR # what fails in here would come here again, in a shell of its own each time
   # shellcheck source-path=SCRIPTDIR source=fetch.sh
   source "$ULTRACLUSTER_HOME/lib/fetch.sh"
   (($(fetch::space "$ULTRACLUSTER_ROOT/") > 0)) || why=' (the root disk is full)'

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from health_modules import health_module
 from instance_metadata import server
-from project import ROOT
-from script_modules import script_module
 
-FOLDER = ROOT / "lifecycle_scripts" / "health_loop"
 NOW = 1_800_000_000.0
-interruption = script_module(FOLDER, "interruption")
-jobs = script_module(FOLDER, "jobs")
-known = script_module(FOLDER, "known")
-slurm_module = script_module(FOLDER, "slurm")
+interruption = health_module("interruption")
+jobs = health_module("jobs")
+known = health_module("known")
+slurm_module = health_module("slurm")
 
 
 class Slurm:

@@ -25,7 +25,7 @@ PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executab
 USER, SERVICE, FURTHER = 1000, 998, 997
 REFUSED = 7
 """Of curl."""
-COMMANDS = """awk bash cat chmod cp curl cut date dirname env flock grep head id mkdir mv python3 rm sed
+COMMANDS = """awk bash cat chmod cp curl cut date dirname env flock grep head id install mkdir mv python3 rm sed
 setpriv sh sha256sum sleep sort tail tee timeout tr unshare"""
 SERVER = """
 import http.server, socket
@@ -70,7 +70,8 @@ class Node:
         (self.bin / "systemctl").write_text(SYSTEMCTL)
         users = {"cwagent": SERVICE, "collector": FURTHER, "ubuntu": USER}
         lines = "".join(f"{name}) echo {name}:x:{uid}:{uid}::/:/bin/sh ;;\n" for name, uid in users.items())
-        (self.bin / "getent").write_text(f"#!/bin/sh\ncase $2 in\n{lines}*) exit 2 ;;\nesac\n")
+        each = f"for name; do\ncase $name in\n{lines}*) status=2 ;;\nesac\ndone\n"
+        (self.bin / "getent").write_text(f"#!/bin/sh\nshift\n{each}exit ${{status:-0}}\n")
         for name in ("systemctl", "getent"):
             (self.bin / name).chmod(0o755)
         self.processes: list[subprocess.Popen[str]] = []

@@ -13,10 +13,10 @@ def script_module(folder: Path, name: str) -> ModuleType:
 
     On nodes each folder is a program of its own.
     """
-    for file in folder.glob("*.py"):
-        loaded = sys.modules.get(file.stem)
-        if loaded and Path(str(loaded.__file__)).parent != folder:
-            del sys.modules[file.stem]
+    loaded = {file.stem for file in folder.glob("*.py")} & sys.modules.keys()
+    if any(Path(str(sys.modules[one].__file__)).parent != folder for one in loaded):
+        for one in loaded:  # all of them: what one raises, another catches
+            del sys.modules[one]
     sys.path.insert(0, str(folder))
     before, sys.dont_write_bytecode = (
         sys.dont_write_bytecode,

@@ -11,6 +11,7 @@ from ultracluster.config.lustre import LustreFacts, LustreSettings, lustre_of
 from ultracluster.config.remedy import ask, beside, either, write
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
+from ultracluster.rules.deployed import is_deployed
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import FSX
@@ -113,7 +114,9 @@ def efa_left_off(
         f"EFA is off, the file system is large enough for it, and {', '.join(clients)} could use it: over "
         "TCP a client reads at 100 Gbit/s at most, over EFA at up to 700. It can be turned on only at "
         "creation; later it means a new file system and moving the data.",
-        write(True),
+        ask("decision", "a further file system with EFA (storage.further_lustre), to which the data is moved")
+        if is_deployed()
+        else write(True),
     )
 
 
