@@ -35,11 +35,12 @@ run_verb::run() {
 }
 
 run_verb::stopped() {
-  local why=''
+  local why='' free
   trap - ERR # what fails in here would come here again, in a shell of its own each time
   # shellcheck source-path=SCRIPTDIR source=fetch.sh
   source "$ULTRACLUSTER_HOME/lib/fetch.sh"
-  (($(fetch::space "$ULTRACLUSTER_ROOT/") > 0)) || why=' (the root disk is full)'
+  free=$(fetch::space "$ULTRACLUSTER_ROOT/") || free=''
+  [[ $free != 0 ]] || why=' (the root disk is full)'
   step::say cause "${FILES_ERROR:-$RUN_VERB stopped with status $1 at: $2}$why"
 }
 

@@ -23,6 +23,16 @@ load software
   assert::contains "$(tail -n 1 "$LOG")" "install stopped with status 1 at: false (the root disk is full)"
 }
 
+@test "what fails while the cause is looked for neither hides it nor is asked about again" {
+  cat >>"$SCRIPTS/steps/limits.sh" <<'STEP'
+df() { false; }
+limits::install() { false; }
+STEP
+  run run_steps limits
+  assert::contains "$(tail -n 1 "$LOG")" "install stopped with status 1 at: false"
+  assert::equal 0 "$(grep -c 'disk is full' "$LOG")"
+}
+
 @test "a file that cannot be written is named" {
   touch "$ULTRACLUSTER_ROOT/etc/apt"
   run run_steps holds

@@ -25,8 +25,8 @@ PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executab
 USER, SERVICE, FURTHER = 1000, 998, 997
 REFUSED = 7
 """Of curl."""
-COMMANDS = """awk bash cat chmod cp curl cut date dirname env flock grep head id install mkdir mv python3 rm sed
-setpriv sh sha256sum sleep sort tail tee timeout tr unshare"""
+COMMANDS = """awk bash cat chmod cp curl cut date dirname env flock grep head id install mkdir mv python3 rm
+sed setpriv sh sha256sum sleep sort tail tee timeout tr unshare"""
 SERVER = """
 import http.server, socket
 class Server(http.server.ThreadingHTTPServer):
