@@ -32,7 +32,7 @@ class Verdict:
 
     @property
     def refuses_type(self) -> bool:
-        """Whether a release cannot be used on an instance type: AWS's recommendations are warnings there."""
+        """True where a release cannot be used on an instance type: AWS's recommendations are warnings."""
         row = self.constraint
         return self.blocks and not (isinstance(row, InstanceConstraint) and row.recommended)
 
