@@ -28,10 +28,16 @@ PAGES = sorted(pages())
 NAMED = re.compile(r"(?<![\w./-])docs/[\w./-]*(?:#[\w-]+)?")
 FOLDERS = ("constructs", "stacks", "lifecycle_scripts", "environments", "examples", "tools")
 SUFFIXES = (".py", ".json", ".yaml", ".yml", ".sh", ".txt", ".csv", ".js")
+_AWS = "the AWS documentation's own repository"
 FOREIGN = {
     "docs/contents/releases": "aws/eks-distro",
-    "docs/sagemaker/latest": "the AWS documentation's own repository",
-    "docs/fsx/latest": "the AWS documentation's own repository",
+    "docs/AWSCloudFormation/latest": _AWS,
+    "docs/AmazonRDS/latest": _AWS,
+    "docs/eks/latest": _AWS,
+    "docs/fsx/latest": _AWS,
+    "docs/parallelcluster/latest": _AWS,
+    "docs/pcs/latest": _AWS,
+    "docs/sagemaker/latest": _AWS,
     "docs/design/metrics.md": "vllm-project/vllm",
     "docs/references/production_metrics.md": "sgl-project/sglang",
     "docs/metrics/": "kubernetes/kube-state-metrics",

@@ -248,13 +248,19 @@ def own_folders(kind: str) -> tuple[str, ...]:
     )
 
 
+BY_ORCHESTRATOR = tuple(
+    f"{CATALOGUE}/{name}.json" for name in ("combinations", "effects", "node_agents", "zone_kinds")
+)
+"""Tables of which each row says whom it binds."""
+
+
 def test_an_orchestrator_is_a_folder_and_few_places() -> None:
     named = {name: kinds_named(name, text) for name, text in files().items()}
     found = {
         kind: sum(
             kind in kinds
             for name, kinds in named.items()
-            if not name.startswith((*own_folders(kind), *ABOUT_IMAGES, *ABOUT_SERVICES))
+            if not name.startswith((*own_folders(kind), *ABOUT_IMAGES, *ABOUT_SERVICES, *BY_ORCHESTRATOR))
         )
         for kind in TRAITS
     }
