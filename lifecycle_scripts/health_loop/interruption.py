@@ -17,7 +17,6 @@ import jobs
 import place
 from known import MOVING
 from place import say
-from slurm import SlurmError
 
 METADATA = os.environ.get("ULTRACLUSTER_METADATA", "http://169.254.169.254")
 REASON = "EC2 takes this instance back at "
@@ -149,10 +148,10 @@ def follow(slurm, name_of, orchestrator):
             if name := name_of():
                 interruption.step(name, time.time())
             said = ""
-        except (OSError, SlurmError) as error:
+        except Exception as error:  # silence or a mistake: the next look may see the notice
             if str(error) != said:
                 said = str(error)
-                say(f"notice of EC2: {said}")
+                say(f"notice of EC2: {type(error).__name__}: {said}")
         with contextlib.suppress(InterruptedError):
             time.sleep(_SECONDS)
 

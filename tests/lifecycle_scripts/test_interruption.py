@@ -175,3 +175,20 @@ def test_what_is_no_notice_does_nothing(instance: Instance, text: str) -> None:
 def test_instances_that_get_no_notice_are_not_asked_again(metadata: Path, cycle: str) -> None:
     (metadata / "instance-life-cycle").write_text(cycle)
     interruption.follow(Slurm(), lambda: pytest.fail("its name is not asked for"), "pcs")
+
+
+def test_a_mistake_in_one_look_ends_no_other(metadata: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (metadata / "instance-life-cycle").write_text("spot")
+    looks: list[str] = []
+
+    def step(_: Any, name: str, now: float) -> None:
+        looks.append(name)
+        if len(looks) == 1:
+            raise KeyError("a mistake")
+        raise SystemExit
+
+    monkeypatch.setattr(interruption.Interruption, "step", step)
+    monkeypatch.setattr(interruption, "_SECONDS", 0)
+    with pytest.raises(SystemExit):
+        interruption.follow(Slurm(), lambda: "n1", "pcs")
+    assert looks == ["n1", "n1"]
