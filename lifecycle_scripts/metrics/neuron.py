@@ -10,6 +10,7 @@ other one. Python 3.9 and newer.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -153,6 +154,8 @@ def main(arguments):
         for report in reports(process):
             sums.take(report, time.time())
             write(to, "neuron.prom", render(METRICS, sums.samples())[0])
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(30)  # one that closed its output is about to end, and its own exit code says why
     finally:
         process.kill()
         process.wait()
