@@ -32,7 +32,7 @@ READING = (
 """First words of operations that change nothing (AWS's own verbs)."""
 KEYS = ("GetSecretValue",)
 """Operations that change nothing, and hand out what opens something."""
-MIRRORS = ("software/supply/mirror_bucket.py",)
+MIRRORS = ("supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
 BUYS = ("account/capacity_buy.py",)
 """Modules that spend money: a policy of their own."""

@@ -159,7 +159,7 @@ def test_no_request_and_no_synth_without_a_sign(
     made._session.events.register_first("before-call", ask)
     under_way.watch(made._session.events)  # before it
     monkeypatch.setattr(aws, "Account", lambda *_, **__: made)
-    monkeypatch.setattr("ultracluster.software.supply.mirror_bucket.s3_client", lambda *_: made.client("s3"))
+    monkeypatch.setattr("ultracluster.supply.mirror_bucket.s3_client", lambda *_: made.client("s3"))
     monkeypatch.setattr("ultracluster.project.synth.run_app", synth)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr("ultracluster.cli.job_shell_kubernetes.at_terminal", lambda: True)

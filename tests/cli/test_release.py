@@ -14,7 +14,7 @@ from project import ROOT
 from ultracluster.cli import release_lock
 from ultracluster.software import release_names
 from ultracluster.software.lock import release_file
-from ultracluster.software.supply.locking import Locked
+from ultracluster.supply.locking import Locked
 
 
 def test_list_names_every_release() -> None:

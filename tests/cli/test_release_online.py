@@ -13,7 +13,7 @@ from account_fixtures import lock_file, no_pause, shop
 from command_line import ultracluster as run
 
 from ultracluster.cli.release_online import answer_lines
-from ultracluster.software.supply.online import Answer
+from ultracluster.supply.online import Answer
 
 __all__ = ["lock_file", "no_pause", "shop"]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
@@ -59,7 +59,7 @@ def test_a_source_that_has_the_file_is_proven(check: Any) -> None:
 def test_what_a_source_has_otherwise_ends_with_its_code(
     change: Any, code: int, state: str, check: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ultracluster.software.supply import downloads
+    from ultracluster.supply import downloads
 
     monkeypatch.setattr(downloads.head, "__kwdefaults__", {"timeout": 5, "pause": lambda _: None})
     change(shop)

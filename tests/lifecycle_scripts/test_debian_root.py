@@ -320,7 +320,7 @@ def mirrored(node: Node, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import boto3
     from moto import mock_aws
 
-    from ultracluster.software.supply.mirror import mirror_release
+    from ultracluster.supply.mirror import mirror_release
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")

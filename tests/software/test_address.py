@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ultracluster.software.address import refused
 from ultracluster.software.artifact import Url
-from ultracluster.software.supply.downloads import DownloadError, download
+from ultracluster.supply.downloads import DownloadError, download
 
 ELSEWHERE = (
     "http://127.0.0.1:@evil.example/x",

@@ -63,7 +63,7 @@ def shop() -> Iterator[Any]:
 @pytest.fixture
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts follow each other at once."""
-    from ultracluster.software.supply import downloads
+    from ultracluster.supply import downloads
 
     monkeypatch.setattr(downloads.download, "__kwdefaults__", {
         **(downloads.download.__kwdefaults__ or {}), "pause": lambda _: None, "timeout": 5,

@@ -16,7 +16,7 @@ import pytest
 from moto import mock_aws
 
 from ultracluster.software import read_lock
-from ultracluster.software.supply.mirror import mirror_release
+from ultracluster.supply.mirror import mirror_release
 
 BUCKET = "example-software"
 PAIR = "ubuntu22.04-x86_64"

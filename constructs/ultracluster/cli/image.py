@@ -67,8 +67,8 @@ def recipe(
     is the whole pipeline as a CDK construct.
     """
     from ultracluster.software import UnknownReleaseError
-    from ultracluster.software.supply.image_recipe import Recipe, component_that_builds, component_that_tests
-    from ultracluster.software.supply.packer_file import packer_file
+    from ultracluster.software.image_recipe import Recipe, component_that_builds, component_that_tests
+    from ultracluster.software.packer_file import packer_file
 
     for name, value in (("--scripts", scripts), ("--mirror", mirror)):
         if value and not re.fullmatch(_S3, value):

@@ -41,7 +41,7 @@ def record(
     then what the catalogue knows of the image stays. Ask a fresh instance of the image, not a node on which
     Ultracluster has installed something.
     """
-    from ultracluster.software.supply import image_record
+    from ultracluster.software import image_record
 
     if print_script:
         sys.stdout.write(image_record.script())

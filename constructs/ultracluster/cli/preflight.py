@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,9 +23,10 @@ from ultracluster.cli.report import markdown_table
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
-    from ultracluster.account.preflight import Report, Row
+    from ultracluster.account.preflight import Question, Report, Row
     from ultracluster.account.quotas.requests import Request
     from ultracluster.cli.documents.checks import Preflight, QuotaCheckRow
+    from ultracluster.config import Environment
 
 SOURCES_SECONDS = 90
 """For all sources of a release together; what has not answered by then is unknown."""
@@ -63,7 +64,6 @@ def preflight(
     """
     from ultracluster.account.preflight import preflight as ask
     from ultracluster.cli.bootstrap import offer
-    from ultracluster.cli.release_online import limits
     from ultracluster.model import resolve
 
     if as_json and markdown:
@@ -71,12 +71,10 @@ def preflight(
     config = load_environment(environment)
     account = open_account(config, profile)
     with LateBar("asking AWS") as bar:
-        asked = limits(SOURCES_SECONDS, attempts=1) if sources else None
-        report = ask(account, resolve(config), progress=bar, ask_sources=asked)
+        report = ask(account, resolve(config), progress=bar, further=_sources(config) if sources else ())
     if bootstrap and offer(report):
         with LateBar("asking AWS") as bar:
-            asked = limits(SOURCES_SECONDS, attempts=1) if sources else None
-            report = ask(account, resolve(config), progress=bar, ask_sources=asked)
+            report = ask(account, resolve(config), progress=bar, further=_sources(config) if sources else ())
     if not as_json:
         draw(as_markdown(report) if markdown else as_text(report))
     requests = _requests(account, report, yes) if request_quotas else None
@@ -92,6 +90,14 @@ def preflight(
     if strict and open_questions and code == 3:
         typer.echo(f"--strict: not asked: {'; '.join(open_questions)}", err=True)
     raise typer.Exit(code)
+
+
+def _sources(environment: Environment) -> Iterator[Question]:
+    """Questions to the sources of the release, which together have SOURCES_SECONDS."""
+    from ultracluster.cli.release_online import limits
+    from ultracluster.supply.source_questions import questions
+
+    return questions(environment, limits(SOURCES_SECONDS, attempts=1))
 
 
 def not_asked(report: Report) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ultracluster.account.aws import Account
     from ultracluster.config import Environment
-    from ultracluster.software.supply.locking import Locked, Options
+    from ultracluster.supply.locking import Locked, Options
 
 
 def lock(
@@ -80,8 +80,8 @@ def _shown(
 ) -> list[Locked]:
     """Run it, and print what it changed in the file."""
     from ultracluster.software import InvalidLockError, UnknownReleaseError
-    from ultracluster.software.supply.artifacts import default_cache
-    from ultracluster.software.supply.locking import Options
+    from ultracluster.supply.artifacts import default_cache
+    from ultracluster.supply.locking import Options
 
     before = _text(file)
     try:
@@ -106,20 +106,20 @@ def _shown(
 
 
 def _release(file: Path, components: list[str], options: Options) -> list[Locked]:
-    from ultracluster.software.supply.release_lock import lock_release
+    from ultracluster.supply.release_lock import lock_release
 
     return lock_release(file, options, components)
 
 
 def _environment(config: Environment, file: Path, account: Account | None, options: Options) -> list[Locked]:
-    from ultracluster.software.supply.environment_lock import lock_environment
+    from ultracluster.supply.environment_lock import lock_environment
 
     return lock_environment(config, file, options, account=account)
 
 
 def _account(config: Environment, profile: str | None) -> Account | None:
     """Who resolves images; None where nothing has to be resolved, or AWS cannot be asked."""
-    from ultracluster.software.supply.boot_images import asks
+    from ultracluster.supply.boot_images import asks
 
     if not asks(config):
         return None

@@ -67,10 +67,10 @@ def mirror(
     Exit code 1 if something is missing: the mirror then has no lock file and counts as not made.
     """
     from ultracluster.software import InvalidLockError
-    from ultracluster.software.supply.artifacts import default_cache
-    from ultracluster.software.supply.mirror import mirror_release
-    from ultracluster.software.supply.mirror_bucket import MirrorError, s3_client
-    from ultracluster.software.supply.package_set import MissingExtraError
+    from ultracluster.supply.artifacts import default_cache
+    from ultracluster.supply.mirror import mirror_release
+    from ultracluster.supply.mirror_bucket import MirrorError, s3_client
+    from ultracluster.supply.package_set import MissingExtraError
 
     if bool(release) == (environment is not None):
         refuse("Pass either --release or --for ENVIRONMENT.")
@@ -162,7 +162,7 @@ def _wish(environment: Path) -> _Wish:
     from ultracluster.config.base import s3_place
     from ultracluster.software import InvalidLockError, environment_lock, read_lock
     from ultracluster.software.first_boot import asked_components
-    from ultracluster.software.supply.environment_lock import places
+    from ultracluster.supply.environment_lock import places
 
     path = environment_path(environment)
     config = load_environment(path)
@@ -181,7 +181,7 @@ def _optional(file: Path) -> list[str]:
 
 
 def _systems(file: Path) -> list[tuple[str, str]]:
-    from ultracluster.software.supply.package_set import systems
+    from ultracluster.supply.package_set import systems
 
     return systems(_release(file))
 

@@ -13,8 +13,8 @@ from ultracluster.cli.progress import LateBar
 if TYPE_CHECKING:
     from ultracluster.cli.documents.software import SourceAnswer
     from ultracluster.software import Release
-    from ultracluster.software.supply.downloads import Limits
-    from ultracluster.software.supply.online import Answer, State
+    from ultracluster.supply.downloads import Limits
+    from ultracluster.supply.online import Answer, State
 
 SECONDS = 600
 """For all sources of a release together."""
@@ -31,7 +31,7 @@ _WORDS: dict[State, str] = {
 
 def limits(seconds: float, attempts: int = 2) -> Limits:
     """Attempts with 15 s each for a request, and `seconds` for all requests together."""
-    from ultracluster.software.supply.downloads import Limits
+    from ultracluster.supply.downloads import Limits
 
     return Limits(until=time.monotonic() + seconds, timeout=15, attempts=attempts)
 
@@ -39,8 +39,8 @@ def limits(seconds: float, attempts: int = 2) -> Limits:
 def ask_sources(release: Release, cache: Path | None) -> list[Answer]:
     """Return what every source of a release says, in the order of the release."""
     from ultracluster.account.side_by_side import as_they_come
-    from ultracluster.software.supply.artifacts import default_cache
-    from ultracluster.software.supply.online import questions
+    from ultracluster.supply.artifacts import default_cache
+    from ultracluster.supply.online import questions
 
     asked = list(questions(release, cache or default_cache(), limits(SECONDS)))
     answers: dict[int, list[Answer]] = {}

@@ -34,7 +34,7 @@ from ultracluster.lifecycle.image_recipe_resources import (
 )
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.cdk_tree import policy_of
-from ultracluster.software.supply.image_recipe import Recipe
+from ultracluster.software.image_recipe import Recipe
 
 PARAMETERS = "/ultracluster/images"
 """Below it are the parameters with the ids of images; `image` of a node group takes one."""

@@ -17,7 +17,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.scripts_folder import name_in_folder, script_files, scripts_folder, tree_sha256
-from ultracluster.software.supply.image_recipe import Recipe, component_that_builds, component_that_tests
+from ultracluster.software.image_recipe import Recipe, component_that_builds, component_that_tests
 
 _RECIPE = imagebuilder.CfnImageRecipe
 

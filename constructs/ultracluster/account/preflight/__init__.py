@@ -8,7 +8,7 @@ One module for each family of questions. A call that fails takes nothing from th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType
@@ -28,7 +28,6 @@ from ultracluster.account.preflight import (
     quotas,
     roles,
     software,
-    sources,
     storage,
     watch,
     zone,
@@ -38,13 +37,12 @@ from ultracluster.account.preflight.rows import Group, Level, Question, Row, Sit
 from ultracluster.account.quotas.values import QuotaState
 from ultracluster.account.side_by_side import as_they_come
 from ultracluster.model import Cluster
-from ultracluster.software.supply.downloads import Limits
 
 WORKERS = 8
 """Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
 _FAMILIES: tuple[ModuleType, ...] = (
     _account, watch, quotas, zone, capacity, network, storage, database, observability, roles, permissions,
-    software, images, provider_template, sources,
+    software, images, provider_template,
 )  # fmt: skip
 
 
@@ -85,16 +83,16 @@ def preflight(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[int, int], None] = lambda done, of: None,
     http_status: Callable[[str], int] = http_status,
-    ask_sources: Limits | None = None,
+    further: Iterable[Question] = (),
 ) -> Report:
     """Ask everything. Raises nothing that a call may raise.
 
     Args:
         http_status: asks a public address with a HEAD request.
         progress: called with questions answered and questions in all.
-        ask_sources: how long the sources of the release may take; None: they are not asked.
+        further: asked after those of the environment.
     """
-    queue = list(questions(Situation(account, cluster, now, http_status, ask_sources)))
+    queue = [*questions(Situation(account, cluster, now, http_status)), *further]
     answers: dict[int, list[Row]] = {}
     progress(0, len(queue))
     for number, answer in as_they_come([question.answer for question in queue], WORKERS):

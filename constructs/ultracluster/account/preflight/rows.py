@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, is_denied
@@ -13,7 +12,6 @@ from ultracluster.account.preflight.public_address import http_status
 from ultracluster.account.quotas.values import QuotaState
 from ultracluster.config import Environment
 from ultracluster.model import Cluster
-from ultracluster.software.supply.downloads import Limits
 
 Level = Literal["red", "yellow", "green", "unknown"]
 Group = Literal[
@@ -72,10 +70,6 @@ class Situation:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     http_status: Callable[[str], int] = http_status
     """Status of a HEAD request to a public address."""
-    sources: Limits | None = None
-    """State how long the sources of the release may take to answer; None: they are not asked."""
-    cache: Path | None = None
-    """Folder that keeps indexes of package repositories; None is the user's own."""
 
     @property
     def environment(self) -> Environment:

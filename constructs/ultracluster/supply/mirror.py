@@ -21,12 +21,12 @@ from boto3.exceptions import Boto3Error  # pyright: ignore[reportMissingTypeStub
 from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[reportMissingTypeStubs]
 
 from ultracluster.software import Artifact, EnvironmentLock, Release, completed, read_lock
-from ultracluster.software.supply.artifacts import fetch, has_source
-from ultracluster.software.supply.downloads import DownloadError
-from ultracluster.software.supply.integrity import IntegrityError, NoGpgError, measure
-from ultracluster.software.supply.mirror_bucket import Bucket, MirrorError, words
-from ultracluster.software.supply.package_closure import ClosureError
-from ultracluster.software.supply.package_set import (
+from ultracluster.supply.artifacts import fetch, has_source
+from ultracluster.supply.downloads import DownloadError
+from ultracluster.supply.integrity import IntegrityError, NoGpgError, measure
+from ultracluster.supply.mirror_bucket import Bucket, MirrorError, words
+from ultracluster.supply.package_closure import ClosureError
+from ultracluster.supply.package_set import (
     MirroredPackages,
     known_archives,
     left_out,
@@ -35,7 +35,7 @@ from ultracluster.software.supply.package_set import (
     systems,
     unlocked,
 )
-from ultracluster.software.supply.release_lock import record_package_sets
+from ultracluster.supply.release_lock import record_package_sets
 
 
 class Progress(Protocol):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ultracluster.software.supply import downloads
-from ultracluster.software.supply.downloads import DownloadError, download
+from ultracluster.supply import downloads
+from ultracluster.supply.downloads import DownloadError, download
 
 pytestmark = pytest.mark.slow
 

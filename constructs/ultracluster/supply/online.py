@@ -15,12 +15,12 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from ultracluster.software import Artifact, Release, Repository
-from ultracluster.software.supply.artifacts import fetch
-from ultracluster.software.supply.downloads import SMALL, DownloadError, Limits, download, head, limited
-from ultracluster.software.supply.integrity import IntegrityError, NoGpgError, key_fingerprints
-from ultracluster.software.supply.locking import asset_sha256
-from ultracluster.software.supply.package_closure import ClosureError, Index
-from ultracluster.software.supply.package_set import is_apt
+from ultracluster.supply.artifacts import fetch
+from ultracluster.supply.downloads import SMALL, DownloadError, Limits, download, head, limited
+from ultracluster.supply.integrity import IntegrityError, NoGpgError, key_fingerprints
+from ultracluster.supply.locking import asset_sha256
+from ultracluster.supply.package_closure import ClosureError, Index
+from ultracluster.supply.package_set import is_apt
 
 State = Literal["proven", "there", "differs", "gone", "unanswered", "not-asked"]
 WHOLE = 8 << 20
@@ -244,7 +244,7 @@ def _repository(where: Repository, specs: list[_Spec], cache: Path, limits: Limi
 def _index(where: Repository, arch: str, apt: bool, cache: Path) -> Index:
     """Return what a repository has, signed by the pinned key."""
     try:
-        from ultracluster.software.supply import apt_repository, dnf_repository
+        from ultracluster.supply import apt_repository, dnf_repository
     except ImportError as error:
         raise ImportError(f"reading package indexes needs ultracluster[mirror] ({error})") from None
     key_url, fingerprint = where.key_url or "", where.key_fingerprint or ""

@@ -16,7 +16,7 @@ from ultracluster.config import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.orchestrator import HyperPodEks
 from ultracluster.software.node_image import full_image_release, image_release
-from ultracluster.software.supply.locking import Locked
+from ultracluster.supply.locking import Locked
 
 _AMI = re.compile(r"ami-[0-9a-f]{8,17}")
 _EKS_FOLDER = re.compile(r"/aws/service/eks/optimized-ami/.+/amazon-eks-node-[^/]+")

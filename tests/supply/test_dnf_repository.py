@@ -18,8 +18,8 @@ from package_repositories import (
     listed,
 )
 
-from ultracluster.software.supply import dnf_repository
-from ultracluster.software.supply.mirror_bucket import MirrorError
+from ultracluster.supply import dnf_repository
+from ultracluster.supply.mirror_bucket import MirrorError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 

@@ -26,8 +26,8 @@ from package_repositories import (
 )
 from processes import forked, until
 
-from ultracluster.software.supply import release_lock
-from ultracluster.software.supply.mirror_bucket import MirrorError
+from ultracluster.supply import release_lock
+from ultracluster.supply.mirror_bucket import MirrorError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.catalog.image_bases import ImageBase, build_type
-from ultracluster.software.supply.image_recipe import CLEAN, RECORD, SECONDS, TARGET, Recipe, check_command
+from ultracluster.software.image_recipe import CLEAN, RECORD, SECONDS, TARGET, Recipe, check_command
 
 AMAZON_PLUGIN = ">= 1.3.0"
 

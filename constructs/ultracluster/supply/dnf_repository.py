@@ -18,10 +18,10 @@ from xml.etree import ElementTree
 from univers.rpm import vercmp  # pyright: ignore[reportUnknownVariableType]
 
 from ultracluster.software import Artifact
-from ultracluster.software.supply.artifacts import fetch
-from ultracluster.software.supply.downloads import SMALL, download
-from ultracluster.software.supply.integrity import IntegrityError, check_signature
-from ultracluster.software.supply.package_closure import Index, Need, Package
+from ultracluster.supply.artifacts import fetch
+from ultracluster.supply.downloads import SMALL, download
+from ultracluster.supply.integrity import IntegrityError, check_signature
+from ultracluster.supply.package_closure import Index, Need, Package
 
 _COMMON, _REPO, _RPM = (f"http://linux.duke.edu/metadata/{name}" for name in ("common", "repo", "rpm"))
 _OPERATORS = {"LT": "<", "LE": "<=", "EQ": "=", "GE": ">=", "GT": ">"}

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from rules_support import environment_data, loaded
 
-from ultracluster.account.preflight import Row, sources
-from ultracluster.account.preflight.rows import Situation
-from ultracluster.model import resolve
+from ultracluster.account.preflight import Question, Row
 from ultracluster.software import load_release
-from ultracluster.software.supply import environment_lock, online
-from ultracluster.software.supply.downloads import Limits
-from ultracluster.software.supply.online import Answer, SourceQuestion
+from ultracluster.supply import environment_lock, online, source_questions
+from ultracluster.supply.downloads import Limits
+from ultracluster.supply.online import Answer, SourceQuestion
 
 
-def situation(name: str, limits: Limits | None = Limits()) -> Situation:  # noqa: B008
-    cluster = resolve(loaded(environment_data(name)).environment)
-    return Situation(cast("Any", None), cluster, sources=limits)
+def questions(name: str) -> list[Question]:
+    return list(source_questions.questions(loaded(environment_data(name)).environment, Limits()))
 
 
 def rows(monkeypatch: pytest.MonkeyPatch, name: str, *answers: Answer) -> list[Row]:
@@ -29,7 +26,7 @@ def rows(monkeypatch: pytest.MonkeyPatch, name: str, *answers: Answer) -> list[R
         return [SourceQuestion("the source", components, lambda: list(answers))]
 
     monkeypatch.setattr(online, "questions", asked)
-    return [row for question in sources.questions(situation(name)) for row in question.answer()]
+    return [row for question in questions(name) for row in question.answer()]
 
 
 def answer(state: Any, component: str = "enroot", detail: str = "words") -> Answer:
@@ -66,17 +63,16 @@ def test_a_source_without_which_nodes_fail_is_red(
     """Only where it is certain that the image lacks it: else nodes may have it already."""
     part = load_release("pcs-2026.07").components["lustre-client"]
     need = environment_lock.Need("lustre-client", part, frozenset({("ubuntu24.04", "x86_64")}), sure)
-    monkeypatch.setattr(environment_lock, "needs_of", lambda *_: [need])
+    monkeypatch.setattr(source_questions, "needs_of", lambda *_: [need])
     (row,) = rows(monkeypatch, "pcs-p6-b200", answer("gone", "lustre-client"))
     assert row.level == level
 
 
-def test_a_mirror_and_no_limits_ask_nobody() -> None:
-    assert list(sources.questions(situation("pcs-p6-b200", None))) == []
-    assert list(sources.questions(situation("prod"))) == []  # it has a mirror
+def test_a_mirror_asks_nobody() -> None:
+    assert questions("prod") == []  # it has a mirror
 
 
 def test_a_shipped_environment_asks_for_what_its_nodes_install() -> None:
-    found = [question.what for question in sources.questions(situation("pcs-p6-b200"))]
+    found = [question.what for question in questions("pcs-p6-b200")]
     assert "source of enroot" in found
     assert not [what for what in found if "neuron" in what]

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from ultracluster.software import Artifact, Release
 from ultracluster.software.lock import PackageSet
-from ultracluster.software.supply.artifacts import has_source
-from ultracluster.software.supply.package_closure import Closure, Package
+from ultracluster.supply.artifacts import has_source
+from ultracluster.supply.package_closure import Closure, Package
 
 if TYPE_CHECKING:
-    from ultracluster.software.supply.repositories import Writer
+    from ultracluster.supply.repositories import Writer
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]")
 _ARCHIVES = Path(__file__).with_name("package_archives.json")
@@ -176,7 +176,7 @@ def _closure(
     release: Release, system: str, arch: str, cache: Path, archives: dict[str, Any]
 ) -> tuple[Closure, Writer]:
     try:
-        from ultracluster.software.supply.repositories import closure_of
+        from ultracluster.supply.repositories import closure_of
     except ModuleNotFoundError as error:
         name = error.name or ""
         if name.partition(".")[0] not in ("debian", "univers"):

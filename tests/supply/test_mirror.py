@@ -18,9 +18,9 @@ from processes import forked, until
 from project import ROOT
 
 from ultracluster.software import EnvironmentLock, read_lock
-from ultracluster.software.supply.artifacts import fetch
-from ultracluster.software.supply.mirror import mirror_release
-from ultracluster.software.supply.mirror_bucket import MirrorError
+from ultracluster.supply.artifacts import fetch
+from ultracluster.supply.mirror import mirror_release
+from ultracluster.supply.mirror_bucket import MirrorError
 
 BUCKET = "example-software"
 LOCK = "p/2030.01/2030.01.lock"
@@ -330,7 +330,7 @@ def _arrived(cache: Path) -> int:
 def test_an_interrupt_stops_all_downloads(
     shop: Any, lock_file: Lock, mirror: Any, s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ultracluster.software.supply import mirror as module
+    from ultracluster.supply import mirror as module
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -12,7 +12,7 @@ from boto3.s3.transfer import TransferConfig  # pyright: ignore[reportMissingTyp
 from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[reportMissingTypeStubs]
 
 from ultracluster.software import Artifact
-from ultracluster.software.supply.integrity import Digests, IntegrityError
+from ultracluster.supply.integrity import Digests, IntegrityError
 
 PART = 16 << 20
 """Bytes of one part of a multipart upload, and the size from which there are parts."""

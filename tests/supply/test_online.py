@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ultracluster.software import read_lock
-from ultracluster.software.supply import downloads, online
-from ultracluster.software.supply.downloads import DownloadError, Limits
-from ultracluster.software.supply.online import Answer, questions
+from ultracluster.supply import downloads, online
+from ultracluster.supply.downloads import DownloadError, Limits
+from ultracluster.supply.online import Answer, questions
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
 

@@ -21,10 +21,10 @@ from debian.deb822 import Packages, PkgRelation, Release
 from debian.debian_support import Version
 
 from ultracluster.software import Artifact
-from ultracluster.software.supply.artifacts import fetch
-from ultracluster.software.supply.downloads import SMALL, download
-from ultracluster.software.supply.integrity import IntegrityError, check_signature
-from ultracluster.software.supply.package_closure import Closure, ClosureError, Index, Need, Package
+from ultracluster.supply.artifacts import fetch
+from ultracluster.supply.downloads import SMALL, download
+from ultracluster.supply.integrity import IntegrityError, check_signature
+from ultracluster.supply.package_closure import Closure, ClosureError, Index, Need, Package
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _NAME = re.compile(r"^Package:[ \t]*(\S+)", re.MULTILINE)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from ultracluster.catalog.images import Fact, fields, image
 from ultracluster.cli.image import app
-from ultracluster.software.supply.image_record import RecordError, read_answer, record, script, text
+from ultracluster.software.image_record import RecordError, read_answer, record, script, text
 
 KNOWN = "eks-al2023-nvidia-1.34-x86_64-20261012"
 ARM = "eks-al2023-nvidia-1.34-arm64-20261012"

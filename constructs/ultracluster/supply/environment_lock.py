@@ -27,8 +27,8 @@ from ultracluster.software import (
 )
 from ultracluster.software.environment_lock import UNVERSIONED, lock_file_of
 from ultracluster.software.first_boot import GroupBoot, group_boot, node_of
-from ultracluster.software.supply.boot_images import resolved_images
-from ultracluster.software.supply.locking import EXPECTED, Locked, Options, differs, fingerprint, measured
+from ultracluster.supply.boot_images import resolved_images
+from ultracluster.supply.locking import EXPECTED, Locked, Options, differs, fingerprint, measured
 
 _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m` name them
 

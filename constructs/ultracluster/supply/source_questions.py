@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from ultracluster.account.preflight.rows import Level, Question, Row, Situation
+from ultracluster.account.preflight.rows import Level, Question, Row
+from ultracluster.config import Environment
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.first_boot import release_of
-
-if TYPE_CHECKING:
-    from ultracluster.software.supply.online import SourceQuestion
+from ultracluster.supply import online
+from ultracluster.supply.artifacts import default_cache
+from ultracluster.supply.downloads import Limits
+from ultracluster.supply.environment_lock import needs_of
+from ultracluster.supply.online import SourceQuestion
 
 _AGAIN = "`ultracluster release check --online` says more"
 
 
-def questions(situation: Situation) -> Iterator[Question]:
-    """One question for each file and repository; none where nodes fetch from a mirror, or nothing at all."""
-    environment = situation.environment
-    if situation.sources is None or environment.software.mirror or environment.network.egress == "closed":
-        return
-    from ultracluster.software.supply.artifacts import default_cache
-    from ultracluster.software.supply.environment_lock import needs_of
-    from ultracluster.software.supply.online import questions as asked
+def questions(environment: Environment, limits: Limits, cache: Path | None = None) -> Iterator[Question]:
+    """One question for each file and repository; none where nodes fetch from a mirror, or nothing at all.
 
+    Args:
+        limits: how long the sources may take.
+        cache: folder that keeps indexes of package repositories; None is the user's own.
+    """
+    if environment.software.mirror or environment.network.egress == "closed":
+        return
     try:
         release = release_of(environment)
     except (InvalidLockError, UnknownReleaseError):  # rules say so
         return
     needs = {need.component: need for need in needs_of(environment, release)}
     places = {name: need.places for name, need in needs.items()}
-    for question in asked(release, situation.cache or default_cache(), situation.sources, needs=places):
+    for question in online.questions(release, cache or default_cache(), limits, needs=places):
         parts = [needs[name] for name in question.components]
         stops = any(need.part.need == "required" and need.installed for need in parts)
         yield Question(

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ultracluster.software import InvalidLockError
-from ultracluster.software.supply import locking
-from ultracluster.software.supply.locking import Options
-from ultracluster.software.supply.release_lock import lock_release
+from ultracluster.supply import locking
+from ultracluster.supply.locking import Options
+from ultracluster.supply.release_lock import lock_release
 
 Lock = Callable[..., Path]
 

@@ -18,9 +18,9 @@ from ultracluster.config import Environment, load
 from ultracluster.software import InvalidLockError, completed, environment_lock, load_release, read_lock
 from ultracluster.software.lock import release_file
 from ultracluster.software.locked_images import with_locked_images
-from ultracluster.software.supply import environment_lock as module
-from ultracluster.software.supply.environment_lock import lock_environment, places
-from ultracluster.software.supply.locking import Locked, Options
+from ultracluster.supply import environment_lock as module
+from ultracluster.supply.environment_lock import lock_environment, places
+from ultracluster.supply.locking import Locked, Options
 
 ZIP = "configure-efa-fsx-lustre-client.zip"
 AMD, ARM = "enroot_4.2.1-1_amd64.deb", "enroot_4.2.1-1_arm64.deb"

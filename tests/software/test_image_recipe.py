@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 from ultracluster.catalog.image_bases import UnknownBaseError, image_bases
 from ultracluster.cli.image import app
 from ultracluster.scripts_folder import script_files, scripts_folder, tree_sha256
-from ultracluster.software.supply.image_recipe import (
+from ultracluster.software.image_recipe import (
     Recipe,
     check_command,
     component_that_builds,
     component_that_tests,
 )
-from ultracluster.software.supply.packer_file import packer_file
+from ultracluster.software.packer_file import packer_file
 
 pytestmark = pytest.mark.slow
 

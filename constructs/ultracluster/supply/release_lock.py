@@ -10,7 +10,7 @@ from typing import Any
 from ultracluster.config.file_write import write
 from ultracluster.software import Artifact, read_lock
 from ultracluster.software.lock_text import written
-from ultracluster.software.supply.locking import EXPECTED, Locked, Options, differs, fingerprint, measured
+from ultracluster.supply.locking import EXPECTED, Locked, Options, differs, fingerprint, measured
 
 
 def lock_release(file: Path, options: Options, components: Sequence[str] = ()) -> list[Locked]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ultracluster.software import Artifact
-from ultracluster.software.supply.artifacts import fetch, has_source, served
-from ultracluster.software.supply.downloads import SMALL, Advance, DownloadError, download
-from ultracluster.software.supply.integrity import Digests, IntegrityError, NoGpgError, key_fingerprints
+from ultracluster.supply.artifacts import fetch, has_source, served
+from ultracluster.supply.downloads import SMALL, Advance, DownloadError, download
+from ultracluster.supply.integrity import Digests, IntegrityError, NoGpgError, key_fingerprints
 
 FIRST_USE = "its maker publishes neither digest nor signature: what came today is trusted from now on"
 State = Literal["locked", "unchanged", "changed", "skipped", "failed"]

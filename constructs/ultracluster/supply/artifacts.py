@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from ultracluster.software import Artifact
-from ultracluster.software.supply.downloads import SMALL, Advance, DownloadError, download
-from ultracluster.software.supply.integrity import (
+from ultracluster.supply.downloads import SMALL, Advance, DownloadError, download
+from ultracluster.supply.integrity import (
     Digests,
     IntegrityError,
     check_digests,

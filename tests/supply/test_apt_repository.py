@@ -17,8 +17,8 @@ from package_repositories import (
     names,
 )
 
-from ultracluster.software.supply import apt_repository
-from ultracluster.software.supply.mirror_bucket import MirrorError
+from ultracluster.supply import apt_repository
+from ultracluster.supply.mirror_bucket import MirrorError
 
 Change = Callable[[Any], object]
 
