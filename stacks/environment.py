@@ -10,7 +10,6 @@ import aws_cdk as cdk
 from aws_cdk import Annotations, Stack, Tags
 from constructs import Construct
 
-from ultracluster.change.stack_policies import GUARDED_PARTS
 from ultracluster.clusters.composition.buckets import existing_buckets
 from ultracluster.clusters.composition.keys import encrypt_logs
 from ultracluster.clusters.composition.network import existing_network
@@ -19,6 +18,7 @@ from ultracluster.clusters.composition.storage import existing_file_systems
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG, STACK_PARTS, StackPart
 from ultracluster.model import Cluster, resolve
+from ultracluster.model.stack_guards import GUARDED_PARTS
 from ultracluster.model.unlocked_images import unlocked_images
 from ultracluster.security.governance import govern, prepare
 from ultracluster.software.locked_images import waits_for_first_deploy, with_locked_images

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ultracluster.change.stack_policies import GUARDED_PARTS
 from ultracluster.config.environment import STACK_PARTS, StackPart
 from ultracluster.lifecycle.selection import steps_of
+from ultracluster.model.stack_guards import GUARDED_PARTS
 from ultracluster.network.admission import LUSTRE
 from ultracluster.plan.picture_canvas import DIM, Box, Canvas, card_height, text_width, wrap
 from ultracluster.plan.picture_symbols import symbol

@@ -15,8 +15,9 @@ from project import ROOT
 
 from ultracluster.account.aws import Account
 from ultracluster.change.policy_openings import NotClosedError, Opening, opened, openings
-from ultracluster.change.stack_policies import GUARDED_PARTS, OPEN, closed, is_ours
+from ultracluster.change.stack_policies import is_ours
 from ultracluster.config import load
+from ultracluster.model.stack_guards import GUARDED_PARTS, OPEN, closed
 from ultracluster.project.place import Located
 
 pytestmark = pytest.mark.slow

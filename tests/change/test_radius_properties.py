@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools import create_only_from_authorities as authorities
+from ultracluster.catalog.data_kinds import kinds_with_data
 from ultracluster.change import blast_radius, paired
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ JSON = st.recursive(
     max_leaves=12,
 )
 TYPES = st.sampled_from(
-    sorted({fact["type"] for fact in FACTS["facts"]} | set(FACTS["holds_data"]) | {"X", "Custom::X"})
+    sorted({fact["type"] for fact in FACTS["facts"]} | set(kinds_with_data()) | {"X", "Custom::X"})
 )
 RESOURCE = st.fixed_dictionaries(
     {"Type": TYPES | JSON, "Properties": JSON},

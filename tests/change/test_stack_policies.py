@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from blast_radius_support import LUSTRE, lustre, resource, stack
 
+from ultracluster.catalog.data_kinds import kinds_with_data
 from ultracluster.change import blast_radius
-from ultracluster.change.stack_policies import OPEN, closed, going, is_ours, opened_for
-from ultracluster.change.tables import kinds_with_data
+from ultracluster.change.stack_policies import going, is_ours, opened_for
+from ultracluster.model.stack_guards import OPEN, closed
 
 DEPLOYED = stack(
     Lustre=resource(LUSTRE),

@@ -14,6 +14,7 @@ from blast_radius_support import CLUSTER, resource, stack
 from project import ENVIRONMENTS
 
 from tools import create_only_from_authorities as authorities
+from ultracluster.catalog.data_kinds import kinds_with_data
 from ultracluster.change import Verdict, blast_radius
 
 pytestmark = pytest.mark.slow
@@ -95,7 +96,7 @@ def test_every_fact_is_about_a_property_that_cloudformation_knows(kind: str, pat
 
 @pytest.mark.parametrize(
     "kind",
-    sorted({f["type"] for f in FACTS["facts"]} | set(FACTS["holds_data"]) | set(FACTS["snapshots"]["types"])),
+    sorted({f["type"] for f in FACTS["facts"]} | set(kinds_with_data()) | set(FACTS["snapshots"]["types"])),
 )
 def test_every_fact_is_about_a_type_of_the_table(kind: str) -> None:
     assert kind.startswith("Custom::") or kind in authorities.create_only()["types"]
@@ -166,7 +167,7 @@ def test_no_fact_is_hidden_by_one_above_it(fact: dict[str, Any]) -> None:
     (change,) = blast_radius(stack(R=old), stack() if gone else stack(R=new))
 
     assert fact["reason"] in change.reason
-    held = fact["type"] in FACTS["holds_data"] and fact["verdict"] == "replaced"
+    held = fact["type"] in kinds_with_data() and fact["verdict"] == "replaced"
     assert change.verdict == ("DATA LOSS" if held else fact["verdict"])
     assert change.refused == (fact["verdict"] == "refused")
     assert list(change.order) == fact.get("order", [])

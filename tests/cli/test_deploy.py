@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 from ultracluster.account import stacks_at_work
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.stacks_at_work import StackAtWork
-from ultracluster.change.stack_policies import OPEN, closed
 from ultracluster.cli import deploy as module
 from ultracluster.cli import environments
 from ultracluster.cli.main import app
 from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
+from ultracluster.model.stack_guards import OPEN, closed
 from ultracluster.project import synth as synthesis
 from ultracluster.project.deploy_lock import only_one
 from ultracluster.project.ledger import Intent, exclusive

@@ -10,7 +10,7 @@ from aws_cdk import aws_eks_v2 as eks
 from foreign import foreign_stack, imported_vpc, refusal, resources
 
 from ultracluster import AccountingDatabase, DeletionProtection
-from ultracluster.change.deletion_protection import EKS_SWITCH
+from ultracluster.model.stack_guards import EKS_SWITCH
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from project import ENVIRONMENTS, ROOT, environments_of
 from templates import Synthesised, many, statements
 
-from ultracluster.change.deletion_protection import EKS_SWITCH
 from ultracluster.config import load
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.model.stack_guards import EKS_SWITCH
 
 KEPT = "RetainExceptOnCreate"
 Get = Callable[[str], Synthesised]

@@ -7,7 +7,7 @@ import json
 import pytest
 from foreign import foreign_stack, refusal, resources
 
-from ultracluster.change.stack_policies import OPEN, closed
+from ultracluster.model.stack_guards import OPEN, closed
 from ultracluster.security.stack_policies import StackPolicies
 
 

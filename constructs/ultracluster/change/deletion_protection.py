@@ -9,11 +9,10 @@ from typing import Final
 
 from ultracluster.change.changes import Change, Verdict
 from ultracluster.change.template import Template, as_mapping, as_text, resources_of
+from ultracluster.model.stack_guards import EKS_SWITCH
 
 _CALLS: Final = {"AWS::RDS::DBInstance": "modifyDBInstance", "AWS::EKS::Cluster": "updateClusterConfig"}
 """The call with which a custom resource switches the protection of a type on."""
-EKS_SWITCH: Final = "Custom::EksDeletionProtection"
-"""The custom resource that switches the protection of an EKS cluster on while it exists."""
 _SOURCE: Final = (
     "RDS User Guide: Deleting a DB instance; EKS User Guide: Protect EKS clusters from accidental deletion; "
     "CloudFormation User Guide: Understand stack update behaviors (2026-11-22)"

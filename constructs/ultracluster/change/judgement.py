@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from ultracluster.catalog.data_kinds import held_data, held_data_source
 from ultracluster.change.capacity_in_use import taken_over
 from ultracluster.change.changes import MISSING, NEW, TAGS, Change, Pair, Ruling, Steps, Verdict, walk
-from ultracluster.change.deletion_protection import EKS_SWITCH, guards_data
+from ultracluster.change.deletion_protection import guards_data
 from ultracluster.change.kubernetes_objects import MANIFEST, judge_manifest
 from ultracluster.change.parallelcluster_updates import judge_configuration
 from ultracluster.change.tables import (
@@ -19,8 +20,6 @@ from ultracluster.change.tables import (
     create_only_source,
     fact_about,
     has_snapshots,
-    held_data,
-    held_data_source,
     is_among,
     is_custom,
     name_property,
@@ -29,6 +28,7 @@ from ultracluster.change.tables import (
 )
 from ultracluster.change.template import as_mapping, as_text
 from ultracluster.change.ways_and_rights import RULES, judge, judge_new, judge_removal, rule_words
+from ultracluster.model.stack_guards import EKS_SWITCH
 
 RETAINING: Final = frozenset({"Retain", "RetainExceptOnCreate"})
 """Policies that leave the resource where it is."""

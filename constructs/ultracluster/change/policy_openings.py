@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ultracluster.account.aws import AWS_ERRORS, explain
 from ultracluster.change.comparison import of_account
 from ultracluster.change.radius import blast_radius
-from ultracluster.change.stack_policies import GUARDED_PARTS, closed, going, is_ours, opened_for
+from ultracluster.change.stack_policies import going, is_ours, opened_for
 from ultracluster.change.template_files import read_templates
+from ultracluster.model.stack_guards import GUARDED_PARTS, closed
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account

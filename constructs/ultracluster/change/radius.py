@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from ultracluster.catalog.data_kinds import held_data
 from ultracluster.change.changes import Change, Pair, Verdict, dotted, walk
 from ultracluster.change.deletion_protection import with_deletion_protection
 from ultracluster.change.exports_in_use import exports_in_use
 from ultracluster.change.judgement import direct_changes, judged
 from ultracluster.change.surroundings import Surroundings, Target
-from ultracluster.change.tables import held_data, moving_attributes
+from ultracluster.change.tables import moving_attributes
 from ultracluster.change.template import (
     IMPORT,
     PROTECTED,

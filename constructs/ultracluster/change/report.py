@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from ultracluster.catalog.data_kinds import held_data
 from ultracluster.change.changes import NEW, TAGS, Change, Verdict
 from ultracluster.change.comparison import Comparison
 from ultracluster.change.radius import worst
-from ultracluster.change.tables import held_data
 
 
 @dataclass(slots=True)

@@ -1,35 +1,19 @@
-"""Policies of stacks that hold data: CloudFormation refuses what would replace or delete such a resource.
+"""Policies of deployed stacks: which are ours, and how one is opened for what was accepted.
 
-They hold for everyone who updates a stack, a plain `cdk deploy` among them. A policy cannot be given in a
-template, nor for one update by change set, which is how the CDK deploys (CloudFormation User Guide, "Prevent
-updates to stack resources"; "Execute a change set"): the stack `<environment>-protection` sets it, and
-`ultracluster deploy` opens it for what was accepted and closes it again.
+What a closed policy says stands in `model/stack_guards.py`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
+from ultracluster.catalog.data_kinds import kinds_with_data
 from ultracluster.change.changes import Change
-from ultracluster.change.tables import kinds_with_data
 from ultracluster.change.template import Template, as_mapping, as_text, resources_of
 from ultracluster.config.file_text import json_of
-
-GUARDED_PARTS: Final = ("foundation", "observability", "buckets", "storage")
-"""Parts of an environment whose stacks have such a policy."""
-_LOSING: Final = ["Update:Replace", "Update:Delete"]
-_ALLOW: Final = {"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}
-OPEN: Final = json.dumps({"Statement": [_ALLOW]})
-"""Allows everything: a policy can be replaced, not removed."""
-
-
-def closed() -> str:
-    """Refuses to replace or delete what holds data; everything else goes on."""
-    types = {"StringEquals": {"ResourceType": kinds_with_data()}}
-    deny = {"Effect": "Deny", "Action": _LOSING, "Principal": "*", "Resource": "*", "Condition": types}
-    return json.dumps({"Statement": [_ALLOW, deny]})
+from ultracluster.model.stack_guards import ALLOW, LOSING, OPEN
 
 
 def opened_for(going: Collection[str], deployed: Template) -> str:
@@ -44,8 +28,8 @@ def opened_for(going: Collection[str], deployed: Template) -> str:
     kept = [f"LogicalResourceId/{name}" for name in sorted(held) if name not in going]
     if not kept:
         return OPEN
-    deny = {"Effect": "Deny", "Action": _LOSING, "Principal": "*", "Resource": kept}
-    return json.dumps({"Statement": [_ALLOW, deny]})
+    deny = {"Effect": "Deny", "Action": LOSING, "Principal": "*", "Resource": kept}
+    return json.dumps({"Statement": [ALLOW, deny]})
 
 
 def is_ours(policy: str) -> bool:
@@ -57,12 +41,12 @@ def is_ours(policy: str) -> bool:
     if not isinstance(statements, list) or not statements:
         return False
     first, *rest = statements  # pyright: ignore[reportUnknownVariableType]
-    return first == _ALLOW and len(rest) <= 1 and all(_is_our_refusal(one) for one in rest)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return first == ALLOW and len(rest) <= 1 and all(_is_our_refusal(one) for one in rest)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _is_our_refusal(statement: Any) -> bool:
     one = as_mapping(statement)
-    fits = one.get("Effect") == "Deny" and one.get("Action") == _LOSING
+    fits = one.get("Effect") == "Deny" and one.get("Action") == list(LOSING)
     by_type = one.get("Resource") == "*" and list(as_mapping(one.get("Condition"))) == ["StringEquals"]
     by_name = isinstance(one.get("Resource"), list) and "Condition" not in one
     return fits and (by_type or by_name)

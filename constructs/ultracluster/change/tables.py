@@ -130,21 +130,6 @@ def has_facts(kind: str) -> bool:
     return bool(_facts_of(kind))
 
 
-def held_data(kind: str) -> str | None:
-    """What is lost with a resource of this type; None if it holds no data."""
-    return _facts()["holds_data"].get(kind)
-
-
-def kinds_with_data() -> list[str]:
-    """Every type that holds data."""
-    return list(_facts()["holds_data"])
-
-
-def held_data_source() -> str:
-    """Where that is said."""
-    return _facts()["holds_data_about"]["source"]
-
-
 def used_by_jobs(kind: str) -> str:
     """What running jobs lose with a resource of this type although its data stay; empty if nothing."""
     return _facts()["used_by_jobs"].get(kind, "")

@@ -20,7 +20,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
-from ultracluster.change.deletion_protection import EKS_SWITCH
+from ultracluster.model.stack_guards import EKS_SWITCH
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.principals import trusted
 from ultracluster.security.sdk_calls import SdkCalls

@@ -9,7 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
-from ultracluster.change.stack_policies import OPEN, closed
+from ultracluster.model.stack_guards import OPEN, closed
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.sdk_calls import SdkCalls
 
