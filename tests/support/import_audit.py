@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
-from ultracluster.project.imports import ledger
-from ultracluster.project.imports.ledger import ImportRefusedError
-from ultracluster.project.imports.outcome import Drafted
+from ultracluster.imports import ledger
+from ultracluster.imports.ledger import ImportRefusedError
+from ultracluster.imports.outcome import Drafted
 
 Draft = Callable[[dict[str, Any]], Drafted]
 CANDIDATES: dict[str, tuple[Any, ...]] = {

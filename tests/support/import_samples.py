@@ -8,9 +8,9 @@ import pytest
 from project import ROOT
 
 from ultracluster.config import load
-from ultracluster.project.imports.outcome import Imported, finished
-from ultracluster.project.imports.reading import drafted, read
-from ultracluster.project.imports.surroundings import Asked
+from ultracluster.imports.outcome import Imported, finished
+from ultracluster.imports.reading import drafted, read
+from ultracluster.imports.surroundings import Asked
 from ultracluster.rules import check
 
 FOLDER = ROOT / "tests" / "project" / "imports"

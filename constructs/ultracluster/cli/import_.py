@@ -19,8 +19,8 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.imports import Import
-    from ultracluster.project.imports.outcome import Drafted, Imported
-    from ultracluster.project.imports.surroundings import Asked
+    from ultracluster.imports.outcome import Drafted, Imported
+    from ultracluster.imports.surroundings import Asked
 
 _HEADINGS = {"left out": "Left out", "changed": "Changed", "assumed": "Assumed: it is not said there"}
 
@@ -93,10 +93,10 @@ def import_environment(
     validate`. The list says of each thing why, and what to do; it is in the head of the file, too. Exit code
     2: something cannot be read or carried over, or the new file is there already; nothing is written then.
     """
-    from ultracluster.project.imports.ledger import ImportRefusedError
-    from ultracluster.project.imports.outcome import finished
-    from ultracluster.project.imports.reading import everything
-    from ultracluster.project.imports.surroundings import Asked
+    from ultracluster.imports.ledger import ImportRefusedError
+    from ultracluster.imports.outcome import finished
+    from ultracluster.imports.reading import everything
+    from ultracluster.imports.surroundings import Asked
 
     given = files or []
     if to is not None:
@@ -139,7 +139,7 @@ def _check_place(to: Path, given: list[Path], force: bool) -> None:
 
 def _check_zone(zone_id: str, found: Imported) -> None:
     """Refuse a zone that was asked for and cannot be kept: another one is not what was meant."""
-    from ultracluster.project.imports.outcome import sentence
+    from ultracluster.imports.outcome import sentence
 
     kept = found.environment.network.zone_id
     if kept != zone_id:
@@ -151,10 +151,10 @@ def _check_zone(zone_id: str, found: Imported) -> None:
 def _running(cluster: str, asked: Asked, kind: str | None, profile: str | None, files: list[Path]) -> Drafted:
     """A running cluster, asked of its account; a file beside it says what its groups are."""
     from ultracluster.account.aws import Account, AccountError
-    from ultracluster.account.running.imported import imported
-    from ultracluster.project.imports.hyperpod import is_parameters
-    from ultracluster.project.imports.reading import plain_name, read
-    from ultracluster.project.imports.surroundings import Asked
+    from ultracluster.imports.hyperpod import is_parameters
+    from ultracluster.imports.reading import plain_name, read
+    from ultracluster.imports.running.imported import imported
+    from ultracluster.imports.surroundings import Asked
 
     if len(files) > 1:
         refuse("--cluster takes at most one FILE beside it: HyperPod's provisioning_parameters.json")
@@ -171,7 +171,7 @@ def _running(cluster: str, asked: Asked, kind: str | None, profile: str | None, 
 
 def _told(found: Imported) -> str:
     """The list for people, by what became of each thing."""
-    from ultracluster.project.imports.outcome import grouped, sentence
+    from ultracluster.imports.outcome import grouped, sentence
 
     environment = found.environment
     place = f"{environment.orchestrator.kind} in {environment.region}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from ultracluster.cli.documents.checks import FindingRow
-from ultracluster.project.imports.ledger import Outcome
+from ultracluster.imports.ledger import Outcome
 
 
 class ImportedRow(TypedDict):
