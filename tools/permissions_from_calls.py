@@ -34,7 +34,7 @@ KEYS = ("GetSecretValue",)
 """Operations that change nothing, and hand out what opens something."""
 MIRRORS = ("supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
-BUYS = ("account/capacity_buy.py",)
+BUYS = ("capacity/buying.py",)
 """Modules that spend money: a policy of their own."""
 DEPLOYS = ("account/delete_logs.py", "change/policy_openings.py")
 """Modules that act while stacks are deployed: nobody else has to have their rights."""

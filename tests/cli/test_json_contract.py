@@ -38,8 +38,8 @@ WITHOUT_ACCOUNT = {
 }
 """`{}` is each shipped environment."""
 ELSEWHERE = {
-    "capacity buy": "tests/account/test_capacity_buy.py",
-    "capacity search": "tests/account/test_capacity_search.py",
+    "capacity buy": "tests/capacity/test_buying.py",
+    "capacity search": "tests/capacity/test_search.py",
     "connect": "tests/account/test_connect.py",
     "diff": "tests/cli/test_diff.py",
     "doctor": "tests/account/test_doctor.py",

@@ -26,7 +26,7 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.account.capacity_search import Offer, Search, Wish
+    from ultracluster.capacity.search import Offer, Search, Wish
     from ultracluster.cli.documents.cluster import CapacitySearch, Wished
 
 app = typer.Typer(
@@ -100,8 +100,8 @@ def search(
     something is offered, 1 = nothing is or a kind could not be asked (with --everywhere: nothing was found,
     or the offer for --write has gone), 2 = bad input or no credentials.
     """
-    from ultracluster.account.capacity_search import search as ask
-    from ultracluster.account.capacity_search import wishes_for, wishes_of
+    from ultracluster.capacity.search import search as ask
+    from ultracluster.capacity.search import wishes_for, wishes_of
     from ultracluster.model import resolve
 
     alone = {
@@ -239,7 +239,7 @@ def _wish(wish: Wish) -> Wished:
 
 def start_of(text: str | None) -> datetime:
     """The day of --after, else tomorrow."""
-    from ultracluster.account.capacity_search import tomorrow
+    from ultracluster.capacity.search import tomorrow
     from ultracluster.model.capacity import weeks_ahead
 
     first = tomorrow(now())

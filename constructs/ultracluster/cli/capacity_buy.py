@@ -32,12 +32,12 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.account.capacity_search import Offer, Wish
+    from ultracluster.capacity.search import Offer, Wish
     from ultracluster.cli.documents.cluster import Purchase
     from ultracluster.config import Environment
     from ultracluster.config.loader import Loaded
     from ultracluster.config.remedy import Option, YamlPath
-    from ultracluster.plan.moving import Bought
+    from ultracluster.moving import Bought
     from ultracluster.project.ledger import Intent, Ledger
 
 
@@ -139,8 +139,8 @@ def _bought(
 ) -> tuple[Offer, Bought]:
     """The offer and what AWS sold, or exit codes 1 to 3."""
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.capacity_buy import MaybeBoughtError, NotBoughtError
-    from ultracluster.account.capacity_buy import buy as purchase
+    from ultracluster.capacity.buying import MaybeBoughtError, NotBoughtError
+    from ultracluster.capacity.buying import buy as purchase
 
     config = loaded.environment
     if ledger.intent:
@@ -175,7 +175,7 @@ def _bought(
 
 
 def _intent(account: Account, config: Environment, offer: Offer) -> Intent:
-    from ultracluster.account.capacity_buy import plan_name
+    from ultracluster.capacity.buying import plan_name
     from ultracluster.project.ledger import Intent
 
     return Intent(
@@ -203,7 +203,7 @@ def _intent(account: Account, config: Environment, offer: Offer) -> Intent:
 def _not_sold_already(account: Account, config: Environment, offer: Offer, limits: Limits) -> None:
     """Refuse where the account has just bought the same, on another machine or without an answer."""
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.capacity_purchases import purchases
+    from ultracluster.capacity.purchases import purchases
 
     if limits.again:
         return
@@ -238,7 +238,7 @@ def _wish_of_one(config: Environment, group: str | None, days: int, after: str |
 
 
 def _wish(config: Environment, group: str | None, days: int, after: str | None) -> Wish:
-    from ultracluster.account.capacity_search import wishes_of
+    from ultracluster.capacity.search import wishes_of
     from ultracluster.cli.capacity import start_of
     from ultracluster.model import resolve
 
@@ -256,7 +256,7 @@ def _wish(config: Environment, group: str | None, days: int, after: str | None) 
 def _not_twice(account: Account, config: Environment, wish: Wish) -> None:
     """The group may name capacity that was bought before: only its stand-in is nobody's."""
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.capacity_buy import in_use
+    from ultracluster.capacity.buying import in_use
 
     capacity: Any = config.node_groups[wish.group].capacity
     name = getattr(capacity, "arn", None) or getattr(capacity, "id", None)
@@ -270,7 +270,7 @@ def _not_twice(account: Account, config: Environment, wish: Wish) -> None:
 
 def _chosen(account: Account, wish: Wish, named: str | None) -> Offer:
     """The offer as it stands now; a purchase begins with a search of its own."""
-    from ultracluster.account.capacity_search import search
+    from ultracluster.capacity.search import search
 
     with LateBar("asking AWS") as bar:
         found = search(account, [wish], progress=bar)
@@ -293,7 +293,7 @@ def _as_shown(account: Account, offer: Offer) -> Offer:
     Whether AWS calls an offer the same in each search is not documented: one that is the same in all else is
     taken for it.
     """
-    from ultracluster.account.capacity_search import search
+    from ultracluster.capacity.search import search
 
     found = search(account, [offer.wish])
     if found.failures:
@@ -360,7 +360,7 @@ def _ask(config: Environment, offer: Offer, limits: Limits) -> None:
 
 
 def _stand_in(offer: Offer) -> Bought:
-    from ultracluster.plan.moving import Bought
+    from ultracluster.moving import Bought
 
     plan = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/any"
     return Bought(
@@ -378,7 +378,7 @@ def _changes(config: Environment, group: str, bought: Bought) -> tuple[Option, M
     """What becomes of the group's capacity, and notes that go with what stood in."""
     from ultracluster.config.remedy import Change
     from ultracluster.model import TRAITS
-    from ultracluster.plan.moving import capacity_of
+    from ultracluster.moving import capacity_of
 
     place: YamlPath = ("node_groups", group, "capacity")
     value = capacity_of(bought)

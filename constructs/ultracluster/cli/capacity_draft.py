@@ -16,7 +16,7 @@ from ultracluster.cli.report import refuse
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
-    from ultracluster.account.capacity_everywhere import Row
+    from ultracluster.capacity.everywhere import Row
     from ultracluster.cli.capacity_everywhere import Asked
     from ultracluster.config.orchestrator import OrchestratorKind
     from ultracluster.plan.draft import Wishes

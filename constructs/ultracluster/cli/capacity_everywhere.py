@@ -20,8 +20,8 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.account.capacity_everywhere import Everywhere, Row
-    from ultracluster.account.capacity_search import Wish
+    from ultracluster.capacity.everywhere import Everywhere, Row
+    from ultracluster.capacity.search import Wish
     from ultracluster.cli.documents.cluster import CapacitySearch, EverywhereOffer, HeldCapacity
     from ultracluster.config import Environment
     from ultracluster.config.orchestrator import OrchestratorKind
@@ -50,7 +50,7 @@ class Asked:
 def search_everywhere(asked: Asked, account: Account, as_json: bool) -> NoReturn:
     """Ask, print, and write a draft where one is wanted; ends the command with its exit code."""
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.capacity_everywhere import Regions, everywhere
+    from ultracluster.capacity.everywhere import Regions, everywhere
 
     wishes = _wishes(asked)
     try:
@@ -107,7 +107,7 @@ def _wishes(asked: Asked) -> list[Wish]:
     """What is looked for in each Region; in any zone."""
     from dataclasses import replace
 
-    from ultracluster.account.capacity_search import wishes_of
+    from ultracluster.capacity.search import wishes_of
     from ultracluster.model import resolve
 
     if asked.environment is not None:
@@ -119,7 +119,7 @@ def _wishes(asked: Asked) -> list[Wish]:
 
 
 def _for_types(asked: Asked) -> list[Wish]:
-    from ultracluster.account.capacity_search import wishes_for
+    from ultracluster.capacity.search import wishes_for
     from ultracluster.model.capacity import most_instances
     from ultracluster.plan.draft_place import capacities
 

@@ -10,9 +10,9 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.account.capacity_search import Offer
+    from ultracluster.capacity.search import Offer
     from ultracluster.config.loader import Loaded
-    from ultracluster.plan.moving import Bought
+    from ultracluster.moving import Bought
     from ultracluster.project.ledger import Intent, Ledger
 
 VISIBLE = timedelta(minutes=10)
@@ -26,7 +26,7 @@ def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bo
     yet; with 2 where there is no open intent or another account's.
     """
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.capacity_purchases import purchases
+    from ultracluster.capacity.purchases import purchases
 
     intent = ledger.intent
     if intent is None:
@@ -71,7 +71,7 @@ def _nothing(intent: Intent, ledger: Ledger, began: datetime) -> NoReturn:
 
 
 def _offer(intent: Intent) -> Offer:
-    from ultracluster.account.capacity_search import Offer, Segment, Wish
+    from ultracluster.capacity.search import Offer, Segment, Wish
 
     details = intent.details
     start, end = datetime.fromisoformat(details["start"]), details["end"]
@@ -92,7 +92,7 @@ def _offer(intent: Intent) -> Offer:
 
 
 def _bought(intent: Intent, offer: Offer, identifier: str) -> Bought:
-    from ultracluster.plan.moving import Bought
+    from ultracluster.moving import Bought
 
     return Bought(
         kind=offer.wish.kind,

@@ -25,7 +25,7 @@ from ultracluster.config import InvalidEnvironmentError, render
 
 if TYPE_CHECKING:
     from ultracluster.config.loader import Loaded
-    from ultracluster.plan.moving import Move, Target
+    from ultracluster.moving import Move, Target
 
 
 def move(
@@ -62,7 +62,7 @@ def move(
     target is not known to have it, or the second environment would be refused; 2 = bad input.
     """
     from ultracluster.cli.move_text import as_dict, as_markdown, as_text, unsold
-    from ultracluster.plan.moving import MoveError, plan_move
+    from ultracluster.moving import MoveError, plan_move
 
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
@@ -88,13 +88,13 @@ def move(
 
 
 def _target(to: str, loaded: Loaded, profile: str | None) -> Target:
-    from ultracluster.plan.moving import Target, capacity_named, checked, target_of
+    from ultracluster.moving import Target, capacity_named, checked, target_of
 
     named = capacity_named(to)
     if named is None:
         return target_of(to, loaded.environment)
     from ultracluster.account import aws
-    from ultracluster.account.capacity_owned import owned
+    from ultracluster.capacity.owned import owned
 
     capacity, region = named
     try:

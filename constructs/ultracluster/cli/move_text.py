@@ -11,9 +11,9 @@ from ultracluster.cli.json_output import finding_row
 from ultracluster.cli.report import markdown
 from ultracluster.config.findings import dotted
 from ultracluster.config.remedy import DROP, flow
+from ultracluster.moving import Edit, Move, hourly_usd, hours_text
 from ultracluster.plan.cost_summary import rough
 from ultracluster.plan.draft_check import UNSOLD
-from ultracluster.plan.moving import Edit, Move, hourly_usd, hours_text
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.moves import MovePlan

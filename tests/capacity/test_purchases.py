@@ -10,8 +10,8 @@ from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
 
 from ultracluster.account.aws import AccountError
-from ultracluster.account.capacity_purchases import purchases
-from ultracluster.account.capacity_search import Offer, Segment, Wish
+from ultracluster.capacity.purchases import purchases
+from ultracluster.capacity.search import Offer, Segment, Wish
 
 START = datetime(2027, 1, 10, 11, 30, tzinfo=UTC)
 BLOCK = {

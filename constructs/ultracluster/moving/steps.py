@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ultracluster.plan.moving.parts import Both, Part
-from ultracluster.plan.moving.second import bought_before, takers
-from ultracluster.plan.moving.target import CAPACITY, Target
+from ultracluster.moving.parts import Both, Part
+from ultracluster.moving.second import bought_before, takers
+from ultracluster.moving.target import CAPACITY, Target
 from ultracluster.software.environment_lock import lock_file_of
 
 

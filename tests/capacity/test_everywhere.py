@@ -11,8 +11,8 @@ from capacity_market import AFTER, CLOSED, PREFIXES, World, block, denied, plan
 from capacity_market import world as empty_world
 from hyperpod_service import refusal
 
-from ultracluster.account.capacity_everywhere import Everywhere, Regions, everywhere
-from ultracluster.account.capacity_search import Wish, wish_for, wishes_for
+from ultracluster.capacity.everywhere import Everywhere, Regions, everywhere
+from ultracluster.capacity.search import Wish, wish_for, wishes_for
 
 
 @pytest.fixture(autouse=True)

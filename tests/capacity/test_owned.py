@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from ultracluster.account import aws
 from ultracluster.account.aws import AccountError
-from ultracluster.account.capacity_owned import owned
+from ultracluster.capacity.owned import owned
 from ultracluster.cli.main import app
 
 START = datetime(2027, 1, 1, 11, 30, tzinfo=UTC)

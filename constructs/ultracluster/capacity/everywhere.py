@@ -18,8 +18,8 @@ from typing import Any, Literal
 from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStubs]
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain, is_credentials, is_denied
-from ultracluster.account.capacity_search import TARGET, Kind, Offer, Segment, Wish, offers_for
 from ultracluster.account.side_by_side import as_they_come
+from ultracluster.capacity.search import TARGET, Kind, Offer, Segment, Wish, offers_for
 from ultracluster.catalog import instance_type, region, regions
 
 HeldKind = Literal["training-plan", "capacity-block", "reservation"]

@@ -209,7 +209,7 @@ def test_a_process_that_is_killed_leaves_its_intent(
     def killed(*_: Any, **__: Any) -> Any:
         raise Killed
 
-    target = "ultracluster.account.capacity_buy.buy"
+    target = "ultracluster.capacity.buying.buy"
     if point == "before the call":
         monkeypatch.setattr(target, killed)
     else:

@@ -14,7 +14,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from ultracluster.cli.move_text import as_text, unsold
 from ultracluster.config import load
-from ultracluster.plan.moving import (
+from ultracluster.moving import (
     Bought,
     Move,
     MoveError,

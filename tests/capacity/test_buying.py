@@ -13,8 +13,8 @@ from capacity_shop import ACCOUNT, ARN, BOUGHT, NEXT, Shop, aws_account, file, r
 from hyperpod_service import refusal
 from project import ROOT
 
-from ultracluster.account.capacity_buy import plan_name
-from ultracluster.account.capacity_search import Offer, Segment, Wish
+from ultracluster.capacity.buying import plan_name
+from ultracluster.capacity.search import Offer, Segment, Wish
 from ultracluster.config import load
 
 __all__ = ["aws_account", "file", "shop"]

@@ -19,9 +19,9 @@ from ultracluster.account.aws import (
     explain,
     is_throttled,
 )
-from ultracluster.account.capacity_owned import owned
-from ultracluster.account.capacity_search import Offer
-from ultracluster.plan.moving.target import Bought
+from ultracluster.capacity.owned import owned
+from ultracluster.capacity.search import Offer
+from ultracluster.moving.target import Bought
 
 _LONGEST_NAME = 64
 

@@ -23,9 +23,8 @@ from ultracluster.config.plain_text import one_line
 from ultracluster.config.remedy import Change, Option, apply
 from ultracluster.config.source import Source
 from ultracluster.model import Cluster, resolve
-from ultracluster.plan.cost import Estimate, estimate
-from ultracluster.plan.moving.parts import ORDER, Both, Part, hours_text, parts
-from ultracluster.plan.moving.second import (
+from ultracluster.moving.parts import ORDER, Both, Part, hours_text, parts
+from ultracluster.moving.second import (
     Edit,
     capacity_of,
     edits,
@@ -34,8 +33,8 @@ from ultracluster.plan.moving.second import (
     second_name,
     takers,
 )
-from ultracluster.plan.moving.steps import Step, Words, steps
-from ultracluster.plan.moving.target import (
+from ultracluster.moving.steps import Step, Words, steps
+from ultracluster.moving.target import (
     Bought,
     MoveError,
     Target,
@@ -44,6 +43,7 @@ from ultracluster.plan.moving.target import (
     main_type,
     target_of,
 )
+from ultracluster.plan.cost import Estimate, estimate
 from ultracluster.plan.price_file import prices_of, read_prices
 from ultracluster.rules import check
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain
-from ultracluster.plan.moving.target import Bought
+from ultracluster.moving.target import Bought
 
 _LOST = frozenset({"cancelled", "expired", "failed", "payment-failed", "unsupported", "Failed", "Expired"})
 """States without nodes (EC2's CapacityReservationState, SageMaker's TrainingPlanStatus)."""

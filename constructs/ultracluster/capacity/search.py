@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Literal
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.capacity_owned import zone_ids
 from ultracluster.account.side_by_side import as_they_come
+from ultracluster.capacity.owned import zone_ids
 from ultracluster.catalog import InstanceType, UltraServer, instance_type, ultraservers
 from ultracluster.config.capacity import CapacityBlock
 from ultracluster.model import Cluster, Group

@@ -10,7 +10,7 @@ from typing import Literal
 from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.storage import FIRST_LUSTRE, DataRepository
 from ultracluster.model import Cluster, Group
-from ultracluster.plan.moving.second import bought_before
+from ultracluster.moving.second import bought_before
 from ultracluster.plan.storage import (
     FileSystemPlan,
     accounting_place,

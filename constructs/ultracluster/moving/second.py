@@ -15,8 +15,8 @@ from ultracluster.config.findings import Finding
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import DROP, Change, Option, YamlPath
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
+from ultracluster.moving.target import Bought, Target
 from ultracluster.plan.draft_place import second_zone
-from ultracluster.plan.moving.target import Bought, Target
 from ultracluster.rules.environment.local_zone import entrances_of_local_zone, ways_out_of_local_zone
 from ultracluster.rules.sets import ENV
 

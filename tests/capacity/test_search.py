@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from ultracluster.account import aws
 from ultracluster.account.aws import Account
-from ultracluster.account.capacity_search import Wish, search, tomorrow, wishes_for, wishes_of
+from ultracluster.capacity.search import Wish, search, tomorrow, wishes_for, wishes_of
 from ultracluster.cli import capacity as command
 from ultracluster.config import load
 from ultracluster.model import resolve

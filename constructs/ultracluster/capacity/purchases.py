@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.capacity_owned import zone_ids
-from ultracluster.account.capacity_search import Offer
+from ultracluster.capacity.owned import zone_ids
+from ultracluster.capacity.search import Offer
 
 _NEAR = timedelta(hours=1)
 """Start times of an offer and of what was bought may differ by minutes."""
