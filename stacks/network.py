@@ -7,8 +7,8 @@ from aws_cdk import CfnOutput
 from constructs import Construct
 
 from ultracluster.clusters.composition.network import add_network
-from ultracluster.clusters.parallelcluster.deployed_values import FURTHER_SUBNETS
 from ultracluster.model import Cluster
+from ultracluster.parallelcluster.deployed_values import FURTHER_SUBNETS
 from ultracluster.stacks.part import PartStack, cross
 
 

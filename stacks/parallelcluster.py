@@ -9,14 +9,14 @@ from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.clusters.composition.sessions import add_sessions
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
-from ultracluster.clusters.parallelcluster.configuration_file import create_command
-from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.clusters.parallelcluster.ways_out import ways_out
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
+from ultracluster.parallelcluster.configuration_file import create_command
+from ultracluster.parallelcluster.deployed_values import value_sources
 
 
 def add_cluster(

@@ -22,8 +22,8 @@ from tools import parallelcluster_updates as tool
 from ultracluster.change import Change, Verdict, blast_radius
 from ultracluster.change.parallelcluster_keys import lists, policies
 from ultracluster.change.parallelcluster_updates import CLUSTER
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
 from ultracluster.model import resolve
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
 
 pytestmark = pytest.mark.slow
 

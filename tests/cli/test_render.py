@@ -17,10 +17,10 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.account.aws import Account
 from ultracluster.cli.render import app
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues, value_sources
 from ultracluster.config import load
 from ultracluster.model import resolve
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import DeployedValues, value_sources
 
 NAME = "parallelcluster-p5"
 FILE = str(ROOT / "environments" / f"{NAME}.yaml")

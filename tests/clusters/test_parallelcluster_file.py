@@ -13,14 +13,14 @@ import yaml
 from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog import instance_type
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues, value_sources
-from ultracluster.clusters.parallelcluster.queues import CAPACITY_TYPES
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import resolve
 from ultracluster.model.capacity import decide, placement_for
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import DeployedValues, value_sources
+from ultracluster.parallelcluster.queues import CAPACITY_TYPES
 
 VALUES = DeployedValues(
     subnet_id="subnet-0aaaaaaaaaaaaaaa1",

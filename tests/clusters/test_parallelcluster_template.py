@@ -11,7 +11,7 @@ import pytest
 from rules_support import changed, environment_data, loaded
 from templates import Synthesised, assembly, many, statements, templates_alone
 
-from ultracluster.clusters.parallelcluster.deployed_values import value_sources
+from ultracluster.parallelcluster.deployed_values import value_sources
 
 Get = Callable[[str], Synthesised]
 P5, GB200 = "parallelcluster-p5", "parallelcluster-gb200"

@@ -17,14 +17,14 @@ from depth import examples
 from hypothesis import HealthCheck, given, settings
 from mutations import broken_data, broken_text
 
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.config import Finding, InvalidEnvironmentError, load, parse, render
 from ultracluster.config.loader import Loaded
 from ultracluster.config.source import Source
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import value_sources
 from ultracluster.plan.environment_plan import plan
 from ultracluster.rules import check, judge_rest
 

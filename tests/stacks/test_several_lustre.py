@@ -11,11 +11,11 @@ from parallelcluster.rendered import validated
 from rules_support import changed, environment_data, loaded
 from templates import templates_alone
 
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.config import Environment
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import value_sources
 
 FAST: dict[str, Any] = {
     "deployment": "persistent-2-ssd",

@@ -19,8 +19,6 @@ from hypothesis import strategies as st
 from project import ROOT
 from setting_readers import Setting, environments, models, models_in, settings
 
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.config import InvalidEnvironmentError, Loaded, load, parse
 from ultracluster.config.base import Model
 from ultracluster.config.parallelcluster import ParallelCluster
@@ -31,6 +29,8 @@ from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.state_documents import state_documents
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import value_sources
 from ultracluster.plan.environment_plan import plan
 from ultracluster.rules import check
 from ultracluster.rules.examples import applied

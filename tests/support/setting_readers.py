@@ -19,8 +19,6 @@ from project import ENVIRONMENTS, ROOT
 from wish_cases import OVERLAYS
 
 from tools.rule_examples import base_of
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.config import Environment, Loaded, load, parse
 from ultracluster.config.base import Model
 from ultracluster.config.parallelcluster import ParallelCluster
@@ -30,6 +28,8 @@ from ultracluster.kubernetes.isolation import job_namespace
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import value_sources
 from ultracluster.plan.environment_plan import plan
 from ultracluster.rules import check
 from ultracluster.rules.examples import applied, examples

@@ -24,10 +24,10 @@ def add_pcluster_files(found: Comparison) -> None:
 def _as_template(environment: Environment) -> Template | None:
     """The file as the cluster's custom resource would have it; None where `pcluster` does not deploy it."""
     from ultracluster.change.parallelcluster_updates import CLUSTER
-    from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-    from ultracluster.clusters.parallelcluster.deployed_values import value_sources
     from ultracluster.config.parallelcluster import ParallelCluster
     from ultracluster.model import resolve
+    from ultracluster.parallelcluster.configuration_file import cluster_configuration
+    from ultracluster.parallelcluster.deployed_values import value_sources
 
     settings = environment.orchestrator
     if not isinstance(settings, ParallelCluster) or settings.deploy_with != "pcluster":

@@ -21,7 +21,7 @@ from ultracluster.config import Environment
 from ultracluster.config.file_write import write
 
 if TYPE_CHECKING:
-    from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
+    from ultracluster.parallelcluster.deployed_values import DeployedValues
 
 app = typer.Typer(
     add_completion=False,
@@ -52,9 +52,9 @@ def parallelcluster(
 
     Ids come from the outputs of the deployed stacks. Exit code 2 if one is missing.
     """
-    from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration, settings_of
     from ultracluster.kubernetes.yaml_text import yaml_text
     from ultracluster.model import resolve
+    from ultracluster.parallelcluster.configuration_file import cluster_configuration, settings_of
 
     config = load_accepted(environment)
     try:
@@ -85,7 +85,7 @@ def parallelcluster(
 
 
 def _values(config: Environment, offline: bool, profile: str | None) -> DeployedValues:
-    from ultracluster.clusters.parallelcluster.deployed_values import value_sources
+    from ultracluster.parallelcluster.deployed_values import value_sources
 
     sources = value_sources(config)
     if offline:
@@ -125,7 +125,7 @@ def _not_installable(version: str) -> list[str]:
 
 
 def _explain(config: Environment, file: str, version: str) -> None:
-    from ultracluster.clusters.parallelcluster.configuration_file import (
+    from ultracluster.parallelcluster.configuration_file import (
         WHY_NO_ROLLBACK,
         create_command,
         update_command,

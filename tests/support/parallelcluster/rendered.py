@@ -24,11 +24,11 @@ from parallelcluster.harness import Case, Found, judged
 from project import ROOT
 
 from ultracluster.catalog import instance_type
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues, value_sources
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import resolve
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import DeployedValues, value_sources
 
 SSH_GROUP = "sg-0123456789abcde22"
 """Lets SSH into login pools."""

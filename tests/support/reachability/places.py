@@ -9,10 +9,10 @@ from typing import Any
 from iam_proof.resolved import Resolved
 
 from reachability.reading import noted
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.config import Environment
 from ultracluster.model import resolve
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import value_sources
 
 Told = Mapping[str, Any]
 FUNCTIONS = {

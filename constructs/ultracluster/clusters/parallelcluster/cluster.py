@@ -28,8 +28,6 @@ from ultracluster.clusters.given import (
 from ultracluster.clusters.job_access import deployed, job_role_by_path
 from ultracluster.clusters.metrics import deployed as metrics_deployed
 from ultracluster.clusters.metrics import write_statements
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
-from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.clusters.parallelcluster.nodes import (
     ParallelClusterNodePolicy,
     ParallelClusterScripts,
@@ -47,6 +45,8 @@ from ultracluster.model.mounts import told
 from ultracluster.model.slurm_topology import head_writes_topology
 from ultracluster.network.existing import cidr_of
 from ultracluster.observability.workspace import MetricsDestination
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import DeployedValues
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every

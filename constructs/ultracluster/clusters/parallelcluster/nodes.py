@@ -15,14 +15,14 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
-from ultracluster.clusters.parallelcluster.actions import FETCH, IMEX, ON_CONFIGURED, ON_START
-from ultracluster.clusters.parallelcluster.deployed_values import current_prefix, deployed_parameter
 from ultracluster.clusters.state import state_bundles
 from ultracluster.config.nodes import Role
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import MEMORY_MIB, ScriptBundle
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configuration
+from ultracluster.parallelcluster.actions import FETCH, IMEX, ON_CONFIGURED, ON_START
+from ultracluster.parallelcluster.deployed_values import current_prefix, deployed_parameter
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, named, read_below

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster, Group
+from ultracluster.parallelcluster.deployed_values import DeployedValues
 
 FETCH = "files/from_s3.sh"
 """Fetches a folder of scripts and runs one of them; the only file that ParallelCluster itself downloads."""

@@ -10,9 +10,6 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ultracluster.clusters.parallelcluster.actions import node_actions
-from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
-from ultracluster.clusters.parallelcluster.queues import node_iam, queues, root_volume, slurm_settings
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.governance import Governance
@@ -20,6 +17,9 @@ from ultracluster.config.parallelcluster import DirectoryService, ParallelCluste
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
 from ultracluster.model.parent_zone import parent_zone
+from ultracluster.parallelcluster.actions import node_actions
+from ultracluster.parallelcluster.deployed_values import DeployedValues
+from ultracluster.parallelcluster.queues import node_iam, queues, root_volume, slurm_settings
 
 Mapped = dict[str, Any]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from ultracluster.clusters.parallelcluster.actions import has_imex, queue_actions
-from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.config.capacity import Capacity, Reservation, Spot
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterPartition
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of, market_options
 from ultracluster.model.mounts import SLURMDBD_USER
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops, root_throughput
+from ultracluster.parallelcluster.actions import has_imex, queue_actions
+from ultracluster.parallelcluster.deployed_values import DeployedValues
 from ultracluster.slurm.configuration import slurm_configuration
 
 Mapped = dict[str, Any]

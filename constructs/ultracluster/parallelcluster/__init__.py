@@ -1,0 +1,1 @@
+"""The cluster configuration of ParallelCluster, as `pcluster` and its custom resource read it."""
