@@ -120,7 +120,8 @@ if TYPE_CHECKING:
     from ultracluster.storage.accounting_database import AccountingDatabase, IAccountingDatabase
     from ultracluster.storage.buckets import DataBucket, LogBucket
     from ultracluster.storage.data_repositories import DataRepositories
-    from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+    from ultracluster.storage.lustre_file_system import LustreFileSystem
+    from ultracluster.storage.lustre_interface import ILustreFileSystem
     from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
 else:
     _HOMES = {
@@ -157,7 +158,7 @@ else:
         "ICluster": "clusters.cluster",
         "IEfaSecurityGroup": "network.efa_security_group",
         "IEksControlPlane": "clusters.eks.interface",
-        "ILustreFileSystem": "storage.lustre_file_system",
+        "ILustreFileSystem": "storage.lustre_interface",
         "ImageBuilderPipeline": "lifecycle.image_pipeline",
         "IOpenZfsFileSystem": "storage.open_zfs_file_system",
         "Karpenter": "config.kubernetes",

@@ -18,6 +18,7 @@ from needs import need
 from wait_support import READY, Machines
 
 from ultracluster.account.aws import AccountError
+from ultracluster.account.kubernetes_api import token
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import slurm
 from ultracluster.account.wait.evidence import (
@@ -29,7 +30,7 @@ from ultracluster.account.wait.evidence import (
     judge,
     read_probe,
 )
-from ultracluster.account.wait.kubernetes_api import registered, token
+from ultracluster.account.wait.kubernetes_nodes import registered
 from ultracluster.account.wait.proof import probe_script
 from ultracluster.account.wait.shell import Answer, command, unpack
 from ultracluster.config import load

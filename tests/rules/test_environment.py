@@ -9,7 +9,7 @@ from rules_support import GB300, changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import regions
-from ultracluster.rules.environment.arns import arns
+from ultracluster.rules.arn_values import arns
 from ultracluster.rules.environment.tags import TAGS_OF_OURS
 from ultracluster.rules.sets import ENV
 from ultracluster.rules.zones import in_local_zone

@@ -16,7 +16,7 @@ from typing import Any
 from hyperpod_service import account, answer
 
 from ultracluster.account.aws import Account
-from ultracluster.account.wait.kubernetes_api import KubernetesApi
+from ultracluster.account.kubernetes_api import KubernetesApi
 
 
 def kubernetes_node(name: str, ready: str = "True", **offered: str) -> dict[str, Any]:

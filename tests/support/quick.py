@@ -18,13 +18,14 @@ import pytest
 import urllib3.util.connection  # noqa: F401 # binds a socket, once, when it is imported: before the guard
 
 ROOMS = frozenset({
-    "catalog", "change", "config", "imports", "kubernetes", "metrics", "model", "moving", "plan", "project", "rules",
-    "slurm", "software", "supply",
+    "catalog", "change", "config", "imports", "kubernetes", "metrics", "model", "moving", "plan",
+    "project", "rules", "slurm", "software", "supply",
 })  # fmt: skip
 """Folders of tests/ that a quick run collects, beside the files of tests/ itself."""
 SLOW_ROOMS = frozenset({
-    "acceptance", "account", "capacity", "cli", "clusters", "examples", "guard", "lifecycle", "lifecycle_scripts",
-    "network", "observability", "security", "slurm_twin", "stacks", "storage", "tutorials",
+    "acceptance", "account", "capacity", "cli", "clusters", "examples", "guard", "lifecycle",
+    "lifecycle_scripts", "network", "observability", "security", "slurm_twin", "stacks",
+    "storage", "tutorials",
 })  # fmt: skip
 """Those that it leaves out: their tests synthesise, start daemons, run programs or talk to an account."""
 CDK = frozenset({"aws_cdk", "cdk_nag", "constructs", "jsii"})

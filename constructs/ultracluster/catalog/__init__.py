@@ -3,11 +3,11 @@
 Data files next to this module and their look-ups; nothing here but the standard library.
 """
 
+from ultracluster.catalog.gpu_names import nearest_instance_types
 from ultracluster.catalog.instance_facts import Accelerator, InstanceType, NetworkCards, UltraServer
 from ultracluster.catalog.instances import (
     instance_type,
     instance_types,
-    nearest_instance_types,
     ultraserver,
     ultraservers,
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+from ultracluster.catalog._nearest import nearest
 from ultracluster.catalog.instance_facts import InstanceType
 from ultracluster.catalog.instances import instance_types
 
@@ -31,6 +33,20 @@ def types_of_gpu_name(text: str) -> tuple[str, ...]:
     return tuple(
         one.name for one in found if one.accelerator and most and one.accelerator.count == most.count
     )
+
+
+def nearest_instance_types(
+    name: str, *, candidates: Iterable[str] | None = None, count: int = 3
+) -> list[str]:
+    """Up to `count` EC2 names like `name`, best first, other sizes of the same family preferred.
+
+    `name` may carry HyperPod's prefix "ml.", or be what people call the accelerator (`8xH100`); `candidates`
+    limits the answer to these EC2 names.
+    """
+    text = name.strip().lower().removeprefix("ml.")
+    names = list(instance_types() if candidates is None else candidates)
+    meant = [one for one in types_of_gpu_name(text) if one in names]
+    return meant[:count] or nearest(text, names, text.partition(".")[0], count)
 
 
 def _other_name(name: str) -> str:

@@ -7,13 +7,12 @@ and acceptance jobs need to know of a type is a column here: nothing else lists 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from ultracluster.catalog._nearest import nearest
 from ultracluster.catalog.instance_facts import Accelerator, InstanceType, NetworkCards, UltraServer
 
 _DIRECTORY = Path(__file__).parent
@@ -71,22 +70,6 @@ def instance_type(name: str) -> InstanceType | None:
 def example_type() -> str:
     """A type that people train on, where words need an example or a question a default."""
     return _read("instances.json")["example"]
-
-
-def nearest_instance_types(
-    name: str, *, candidates: Iterable[str] | None = None, count: int = 3
-) -> list[str]:
-    """Up to `count` EC2 names like `name`, best first, other sizes of the same family preferred.
-
-    `name` may carry HyperPod's prefix "ml.", or be what people call the accelerator (`8xH100`); `candidates`
-    limits the answer to these EC2 names.
-    """
-    from ultracluster.catalog.gpu_names import types_of_gpu_name  # it reads this module's types
-
-    text = name.strip().lower().removeprefix("ml.")
-    names = list(instance_types() if candidates is None else candidates)
-    meant = [one for one in types_of_gpu_name(text) if one in names]
-    return meant[:count] or nearest(text, names, text.partition(".")[0], count)
 
 
 @cache

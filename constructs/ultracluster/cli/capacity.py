@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from ultracluster.cli.capacity_buy import buy
-from ultracluster.cli.capacity_everywhere import Asked, check_options, search_everywhere, wish_lines
+from ultracluster.cli.capacity_everywhere import check_options, search_everywhere, wish_lines
+from ultracluster.cli.capacity_options import Asked, start_of
+from ultracluster.cli.capacity_text import parts_of, zones_of
 from ultracluster.cli.environments import (
     JsonOption,
     ProfileOption,
@@ -202,30 +202,12 @@ def _cells(offer: Offer) -> tuple[str, ...]:
         f"{offer.per_hour:.3f} {offer.currency}",
         f"{offer.price:,.2f} {offer.currency}",
         f"{offer.count} x {wish.instance_type}",
-        f"{wish.kind}{f' for {wish.group}' if wish.group else ''}{_parts(offer)}",
-        _zone(offer),
+        f"{wish.kind}{f' for {wish.group}' if wish.group else ''}{parts_of(offer)}",
+        zones_of(offer),
         f"{offer.start:%Y-%m-%d %H:%M}",
         f"{offer.end:%Y-%m-%d %H:%M}" if offer.end else "?",
         offer.id,
     )
-
-
-def offer_line(offer: Offer) -> str:
-    """An offer in one line."""
-    end = f"{offer.end:%Y-%m-%d %H:%M}" if offer.end else "?"
-    return (
-        f"{offer.per_hour:.3f} {offer.currency} per instance-hour, {offer.price:,.2f} in all  "
-        f"{offer.wish.instance_type}  {offer.wish.kind}  {_zone(offer)}  "
-        f"{offer.start:%Y-%m-%d %H:%M} to {end} UTC{_parts(offer)}  {offer.id}"
-    )
-
-
-def _zone(offer: Offer) -> str:
-    return ", ".join(offer.zones) + (f" (not {offer.wish.zone_id})" if offer.fits_zone is False else "")
-
-
-def _parts(offer: Offer) -> str:
-    return f", in {len(offer.segments)} parts with breaks" if len(offer.segments) > 1 else ""
 
 
 def _wish(wish: Wish) -> Wished:
@@ -235,38 +217,6 @@ def _wish(wish: Wish) -> Wished:
         "instance_type": wish.instance_type,
         "count": wish.count,
     }
-
-
-def start_of(text: str | None) -> datetime:
-    """The day of --after, else tomorrow."""
-    from ultracluster.capacity.search import tomorrow
-    from ultracluster.model.capacity import weeks_ahead
-
-    first = tomorrow(now())
-    if text is None:
-        return first
-    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        refuse(f"--after is a day as `2026-12-01`, not `{text}`")
-    try:
-        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
-        refuse(f"--after {text}: there is no such day; write it as `2026-12-01`")
-    if day < first - timedelta(days=1):
-        refuse(f"--after {text} is past: today is {now():%Y-%m-%d} (UTC)")
-    if day > first + timedelta(days=_YEAR):
-        last = first + timedelta(weeks=weeks_ahead())
-        refuse(
-            f"--after {text} is more than a year ahead; AWS sells starts up to {weeks_ahead()} weeks ahead, "
-            f"until about {last:%Y-%m-%d}"
-        )
-    return day
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-_YEAR = 366
 
 
 def _everywhere(

@@ -239,7 +239,7 @@ def _wish_of_one(config: Environment, group: str | None, days: int, after: str |
 
 def _wish(config: Environment, group: str | None, days: int, after: str | None) -> Wish:
     from ultracluster.capacity.search import wishes_of
-    from ultracluster.cli.capacity import start_of
+    from ultracluster.cli.capacity_options import start_of
     from ultracluster.model import resolve
 
     wishes = wishes_of(resolve(config), days=days, after=start_of(after))
@@ -315,7 +315,7 @@ def _as_shown(account: Account, offer: Offer) -> Offer:
 
 
 def _others(offers: Sequence[Offer]) -> str:
-    from ultracluster.cli.capacity import offer_line
+    from ultracluster.cli.capacity_text import offer_line
 
     if not offers:
         return "Try fewer days, or a later start"
@@ -339,7 +339,7 @@ def _guard(config: Environment, offer: Offer, limits: Limits, ledger: Ledger) ->
 
 
 def _ask(config: Environment, offer: Offer, limits: Limits) -> None:
-    from ultracluster.cli.capacity import offer_line
+    from ultracluster.cli.capacity_text import offer_line
 
     for line in list(wish_lines([offer.wish]))[1:]:
         typer.echo(one_line(line.strip()), err=True)

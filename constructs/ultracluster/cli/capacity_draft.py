@@ -17,7 +17,7 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.capacity.everywhere import Row
-    from ultracluster.cli.capacity_everywhere import Asked
+    from ultracluster.cli.capacity_options import Asked
     from ultracluster.config.orchestrator import OrchestratorKind
     from ultracluster.plan.draft import Wishes
     from ultracluster.plan.draft_check import Judgement

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import typer
 
+from ultracluster.cli.capacity_options import Asked
 from ultracluster.cli.environments import check_new_file
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import LateBar
@@ -23,28 +22,11 @@ if TYPE_CHECKING:
     from ultracluster.capacity.everywhere import Everywhere, Row
     from ultracluster.capacity.search import Wish
     from ultracluster.cli.documents.cluster import CapacitySearch, EverywhereOffer, HeldCapacity
-    from ultracluster.config import Environment
     from ultracluster.config.orchestrator import OrchestratorKind
     from ultracluster.plan.capacity_needs import Home
 
 SHOWN = 20
 """Rows of the table; --json has all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the command line says of a search of every Region."""
-
-    environment: Environment | None = None
-    accelerators: str = ""
-    instance_type: str = ""
-    count: int = 1
-    days: int
-    after: datetime
-    orchestrator: str | None = None
-    regions: Sequence[str] = ()
-    write: Path | None = None
-    offer: str | None = None
 
 
 def search_everywhere(asked: Asked, account: Account, as_json: bool) -> NoReturn:

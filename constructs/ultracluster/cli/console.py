@@ -9,7 +9,7 @@ import rich.console
 from rich.segment import Segment
 from rich.text import Text
 
-from ultracluster.cli.output import SeenStream
+from ultracluster.cli.terminal import WrappedStream
 from ultracluster.config.plain_text import visible
 
 
@@ -19,7 +19,7 @@ class Console(rich.console.Console):
     @property
     def file(self) -> IO[str]:
         stream: Any = super().file
-        return stream.stream if isinstance(stream, SeenStream) else stream
+        return stream.stream if isinstance(stream, WrappedStream) else stream
 
     @file.setter
     def file(self, new_file: IO[str]) -> None:

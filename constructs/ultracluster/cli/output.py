@@ -33,11 +33,8 @@ class Drawn(str):
     __slots__ = ()
 
 
-class SeenStream:
+class SeenStream(terminal.WrappedStream):
     """A stream of text that writes what it gets as `visible` shows it."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
 
     def write(self, text: str) -> int:
         """Write, and say how many characters of `text` that were: all."""

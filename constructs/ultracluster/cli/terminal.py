@@ -20,6 +20,13 @@ PART = "ULTRACLUSTER_PART"
 """Variable of a command that another one has started: it waits for no reader, and names no next step."""
 
 
+class WrappedStream:
+    """A stream that stands before another one."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+
 class Wishes:
     """What the options say that every command takes; threads read it, too."""
 

@@ -96,8 +96,8 @@ def collectives(
     say: Callable[[str], None],
 ) -> list[Smoke]:
     """The collective on each group that has a fabric."""
+    from ultracluster.account.kubernetes_api import KubernetesApi
     from ultracluster.account.wait import smoke, smoke_kubernetes, smoke_slurm
-    from ultracluster.account.wait.kubernetes_api import KubernetesApi
     from ultracluster.model import resolve
 
     cluster = resolve(config)

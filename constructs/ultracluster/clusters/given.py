@@ -35,7 +35,8 @@ from ultracluster.rules import check
 from ultracluster.slurm.configuration import slurm_configuration
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.buckets import DataBucket, LogBucket
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem, mounts_of
+from ultracluster.storage.lustre_file_system import LustreFileSystem, mounts_of
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 S = TypeVar("S", bound=OrchestratorSettings)

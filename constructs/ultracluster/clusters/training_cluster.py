@@ -50,7 +50,7 @@ from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.governance import govern
 from ultracluster.software.locked_images import with_locked_images
 from ultracluster.storage.accounting_database import IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 UNTAGGED = "@aws-cdk/aws-eks:clusterMustManuallyTagSubnet"

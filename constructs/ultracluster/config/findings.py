@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ultracluster.config.plain_text import clipped, one_line, visible
-from ultracluster.config.remedy import Remedy, YamlPath
+from ultracluster.config.remedy import Remedy
+from ultracluster.config.yaml_path import YamlPath, dotted
 
 __all__ = ["Finding", "InvalidEnvironmentError", "Location", "Remedy", "Severity", "dotted", "render"]
 
@@ -63,19 +64,6 @@ class InvalidEnvironmentError(Exception):
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
         super().__init__(render(self.findings))
-
-
-def dotted(path: YamlPath) -> str:
-    """`("node_groups", "train", "mounts", 0)` as `node_groups.train.mounts[0]`."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif "." in part or not text:
-            text += part if not text else f'."{part}"'
-        else:
-            text += f".{part}"
-    return text
 
 
 def render(findings: Iterable[Finding]) -> str:

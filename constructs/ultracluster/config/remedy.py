@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, cast
 
-YamlPath = tuple[str | int, ...]
+from ultracluster.config.yaml_path import YamlPath, dotted
+
 Lacking = Literal["decision", "fact", "action"]
 """Why a remedy has no option: several ways are open and only the user can choose; a value is needed that only
 the user knows (an id, an ARN); something is to be done or looked at outside the file."""
@@ -231,8 +232,6 @@ def _in_words(options: Sequence[Option], path: YamlPath) -> str:
 
 
 def _change_in_words(change: Change, path: YamlPath) -> str:
-    from ultracluster.config.findings import dotted
-
     # a part that is judged without a file is at no key
     key = change.path[-1] if change.path else "it"
     name = dotted(change.path) or "it"

@@ -10,7 +10,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, anywhere, ask, either
 from ultracluster.config.storage import RdsMySql
 from ultracluster.model import Cluster
-from ultracluster.rules.environment.arns import arns
+from ultracluster.rules.arn_values import arns
 from ultracluster.rules.zones import usual_zones
 
 

@@ -20,7 +20,7 @@ from ultracluster.guard import report
 from ultracluster.security.cluster_key import allow_use
 
 if TYPE_CHECKING:
-    from ultracluster.storage.lustre_file_system import ILustreFileSystem
+    from ultracluster.storage.lustre_interface import ILustreFileSystem
 
 
 class DataRepositories(Construct):

@@ -6,7 +6,7 @@ Built on the L1, because the L2 has no fields for EFA, metadata, Intelligent-Tie
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Unpack, cast
 
 import jsii
 from aws_cdk import Aws, Fn, RemovalPolicy, Stack, Tags
@@ -28,6 +28,7 @@ from ultracluster.network.server_connections import ServerConnections
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.storage.data_repositories import DataRepositories
 from ultracluster.storage.file_system_grants import grant_describe
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.lustre_settings import (
     MODELS,
     USUAL_DEPLOYMENT,
@@ -36,65 +37,6 @@ from ultracluster.storage.lustre_settings import (
     lustre_configuration,
 )
 from ultracluster.storage.root_squash import RootSquashSetting
-
-
-class ILustreFileSystem(Protocol):
-    """A Lustre file system, made here or elsewhere."""
-
-    @property
-    def file_system_id(self) -> str: ...
-    @property
-    def dns_name(self) -> str: ...
-    @property
-    def mount_name(self) -> str:
-        """The name behind the slash when mounting; never assume "fsx"."""
-        ...
-
-    @property
-    def mount_path(self) -> str:
-        """Where nodes mount it."""
-        ...
-
-    @property
-    def efa(self) -> bool:
-        """Whether clients can reach it over EFA."""
-        ...
-
-    @property
-    def gds(self) -> bool:
-        """Whether clients read it straight into GPU memory (GPUDirect Storage)."""
-        ...
-
-    @property
-    def capacity_gib(self) -> int | None:
-        """None where it is not known, or grows with what is in it."""
-        ...
-
-    @property
-    def security_group(self) -> ec2.ISecurityGroup | None:
-        """None where it is not known: then its owner admits the clients."""
-        ...
-
-    @property
-    def mount(self) -> LustreMount:
-        """All that nodes must know to mount it."""
-        ...
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """Opens all that Lustre needs, both ways."""
-        ...
-
-    @property
-    def node(self) -> Any: ...
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
-        """Let the members of security groups mount it; see `ServerConnections.admit`."""
-        ...
-
-    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let someone ask FSx for file systems, which knows no resources."""
-        ...
 
 
 def mounts_of(file_systems: Mapping[str, ILustreFileSystem] | None) -> dict[str, LustreMount]:

@@ -20,7 +20,7 @@ from ultracluster.supply.downloads import SMALL, DownloadError, Limits, download
 from ultracluster.supply.integrity import IntegrityError, NoGpgError, key_fingerprints
 from ultracluster.supply.locking import asset_sha256
 from ultracluster.supply.package_closure import ClosureError, Index
-from ultracluster.supply.package_set import is_apt
+from ultracluster.supply.package_entries import is_apt
 
 State = Literal["proven", "there", "differs", "gone", "unanswered", "not-asked"]
 WHOLE = 8 << 20

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ultracluster.software import Artifact, Release
-from ultracluster.software.lock import PackageSet
 from ultracluster.supply.artifacts import has_source
 from ultracluster.supply.package_closure import Closure, Package
+from ultracluster.supply.package_entries import entries, is_apt
 
 if TYPE_CHECKING:
     from ultracluster.supply.repositories import Writer
@@ -213,16 +213,6 @@ def _kept(cache: Path, name: str, text: str) -> Path:
     return file
 
 
-def entries(release: Release, system: str, arch: str) -> list[tuple[str, PackageSet]]:
-    """Components and their packages on one system and processor."""
-    return [
-        (name, entry)
-        for name, part in release.components.items()
-        for entry in part.packages
-        if system in entry.os and arch in entry.arch
-    ]
-
-
 def _wanted(release: Release, system: str, arch: str) -> list[str]:
     """What the set was made for: with other names or repositories it is out of date."""
     return sorted(
@@ -235,11 +225,6 @@ def _wanted(release: Release, system: str, arch: str) -> list[str]:
 def _file_name(package: Package) -> str:
     """The name in the mirror: without the characters that an object key or a URL would have to escape."""
     return _UNSAFE.sub("_", package.url.rpartition("/")[2])
-
-
-def is_apt(system: str) -> bool:
-    """Whether an operating system uses apt; the others use dnf."""
-    return system.startswith(("ubuntu", "debian"))
 
 
 def _digest(content: bytes) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from ultracluster.software import Release
 from ultracluster.supply import apt_repository, dnf_repository
 from ultracluster.supply.package_closure import Closure, ClosureError, Package
-from ultracluster.supply.package_set import entries, is_apt
+from ultracluster.supply.package_entries import entries, is_apt
 
 # The node's step asks for the modules of its own kernel instead (steps/lustre_client.sh).
 _PER_KERNEL = {"lustre-client-modules-aws": ("lustre-client-modules-*-aws*", "lustre-client-utils")}

@@ -17,6 +17,7 @@ from kubernetes_service import Api, serve_cluster
 from kubernetes_support import environment
 
 from ultracluster.account.aws import Account, AccountError, Identity
+from ultracluster.account.kubernetes_api import KubernetesApi, NoAnswerError
 from ultracluster.account.queue.kubernetes import KubernetesQueue, logs
 from ultracluster.account.queue.kubernetes import submit as submitting
 from ultracluster.account.queue.queue import (
@@ -27,7 +28,6 @@ from ultracluster.account.queue.queue import (
     Submission,
     UnansweredError,
 )
-from ultracluster.account.wait.kubernetes_api import KubernetesApi, NoAnswerError
 from ultracluster.kubernetes.job_kinds import KINDS
 from ultracluster.kubernetes.pytorch_job import PyTorchJob, pytorch_manifests
 from ultracluster.kubernetes.teams import group_of, team_rights
@@ -744,7 +744,7 @@ def test_the_stand_in_refuses_what_an_api_refuses(
 
 def test_a_token_of_nobody_is_refused(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     api = KubernetesApi(as_person(cluster), "train")
-    monkeypatch.setattr("ultracluster.account.wait.kubernetes_api.token", lambda *_: "k8s-aws-v1.aGVsbG8")
+    monkeypatch.setattr("ultracluster.account.kubernetes_api.token", lambda *_: "k8s-aws-v1.aGVsbG8")
     with pytest.raises(AccountError, match="401"):
         api.get("/api/v1/namespaces/research/pods")
 

@@ -14,7 +14,7 @@ from ultracluster.account.aws import Account
 from ultracluster.account.doctor.examination import Fact, Inquiry, Level, said
 from ultracluster.account.doctor.known_failures import diagnose
 from ultracluster.account.doctor.node_faults import node_fault_diagnoses
-from ultracluster.account.wait.kubernetes_api import KubernetesApi
+from ultracluster.account.kubernetes_api import KubernetesApi
 from ultracluster.model import Cluster
 
 NODES, EVENTS = "Kubernetes nodes", "Kubernetes events"

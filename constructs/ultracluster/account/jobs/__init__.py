@@ -14,8 +14,8 @@ from ultracluster.account.jobs.cordon import Cordoned, cordon_nodes, uncordon_no
 from ultracluster.account.jobs.job import Job, Running
 from ultracluster.account.jobs.kubernetes import jobs_on_kubernetes
 from ultracluster.account.jobs.slurm import jobs_on_slurm
+from ultracluster.account.kubernetes_api import KubernetesApi
 from ultracluster.account.nodes.node import Node
-from ultracluster.account.wait.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.sessions_shell import Sessions
 from ultracluster.account.wait.shell import RunCommand, Shell
 

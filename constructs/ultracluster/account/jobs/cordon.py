@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from ultracluster.account.aws import AccountError
 from ultracluster.account.jobs.slurm import names
+from ultracluster.account.kubernetes_api import KubernetesApi, RefusedError, is_node
 from ultracluster.account.nodes.node import Node
-from ultracluster.account.wait.kubernetes_api import KubernetesApi, RefusedError, is_node
 from ultracluster.account.wait.shell import Shell
 
 if TYPE_CHECKING:

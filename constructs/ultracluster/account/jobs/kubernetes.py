@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from ultracluster.account.aws import AccountError
 from ultracluster.account.jobs.job import Running, together
+from ultracluster.account.kubernetes_api import KubernetesApi, is_node
 from ultracluster.account.nodes.node import Node
-from ultracluster.account.wait.kubernetes_api import KubernetesApi, is_node
 
 _OF_A_JOB = (
     "batch.kubernetes.io/job-name", "job-name", "training.kubeflow.org/job-name", "ray.io/cluster",

@@ -13,11 +13,11 @@ from importlib import resources
 from typing import Any
 
 from ultracluster.account.aws import Account, AccountError
+from ultracluster.account.kubernetes_api import KubernetesApi
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import slurm
 from ultracluster.account.wait.evidence import Expected, Probe, Registered, read_probe
-from ultracluster.account.wait.kubernetes_api import KubernetesApi
-from ultracluster.account.wait.kubernetes_api import registered as kubernetes_registered
+from ultracluster.account.wait.kubernetes_nodes import registered as kubernetes_registered
 from ultracluster.account.wait.shell import Answer, Shell
 from ultracluster.model import Cluster
 from ultracluster.model.devices import claims_efa

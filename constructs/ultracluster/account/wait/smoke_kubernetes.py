@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from ultracluster.acceptance import manifest
 from ultracluster.account.aws import AccountError
+from ultracluster.account.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.evidence import efa_interfaces
-from ultracluster.account.wait.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
 from ultracluster.model import Cluster
 from ultracluster.model.devices import claims_efa

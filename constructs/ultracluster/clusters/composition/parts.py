@@ -25,7 +25,8 @@ from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.storage.accounting_database import AccountingDatabase, IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem, mounts_of
+from ultracluster.storage.lustre_file_system import LustreFileSystem, mounts_of
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
 
 

@@ -26,7 +26,7 @@ from ultracluster.model import Cluster
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.every_role import every
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 

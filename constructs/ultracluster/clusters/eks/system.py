@@ -11,6 +11,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.addons import EksAddons
+from ultracluster.clusters.eks.hyperpod_addon import cert_manager
 from ultracluster.clusters.eks.interface import IEksControlPlane
 from ultracluster.clusters.eks.job_namespaces import isolate_namespaces
 from ultracluster.clusters.eks.karpenter import EksKarpenter
@@ -18,7 +19,6 @@ from ultracluster.clusters.eks.metrics import add_metrics
 from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.eks.roles import node_role
 from ultracluster.clusters.eks.scripts import NodeScripts
-from ultracluster.clusters.hyperpod.addons import cert_manager
 from ultracluster.clusters.job_scheduling import JobScheduling
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.charts import DCGM, device_charts, job_charts

@@ -15,7 +15,8 @@ from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.storage import lustre_claim, lustre_volume, open_zfs_volume, scratch_volume
 from ultracluster.model import Cluster
 from ultracluster.model.mounts import LustreMount, OpenZfsMount
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
+from ultracluster.storage.lustre_file_system import mounts_of
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 DEFAULT = "default"

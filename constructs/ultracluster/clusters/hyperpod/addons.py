@@ -5,7 +5,6 @@ Their pods get roles through EKS Pod Identity, written out instead of AWS's mana
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
-from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations
+from ultracluster.clusters.eks.hyperpod_addon import hyperpod_addon
 from ultracluster.clusters.eks.roles import addon_role
 from ultracluster.clusters.hyperpod.inference import InferenceParts
 from ultracluster.clusters.hyperpod.spaces import SpacesRoles
@@ -23,8 +22,6 @@ from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE
 from ultracluster.kubernetes.spaces import space_values
-from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
-from ultracluster.model.inference import addon_version
 from ultracluster.observability.hyperpod import COLLECTOR, addon_values, allow_collecting
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.acknowledgements import acknowledge
@@ -179,7 +176,7 @@ class HyperPodAddons(Construct):
         values: dict[str, Any] | None = None,
         identities: dict[str, iam.Role] | None = None,
     ) -> eks.CfnAddon:
-        addon = _addon(self, self._config, name, self._cluster_name)
+        addon = hyperpod_addon(self, self._config, name, self._cluster_name)
         addon.configuration_values = Stack.of(self).to_json_string(values) if values else None
         addon.pod_identity_associations = [
             eks.CfnAddon.PodIdentityAssociationProperty(service_account=account, role_arn=role.role_arn)
@@ -189,36 +186,3 @@ class HyperPodAddons(Construct):
             addon.node.add_dependency(one)
         self.addons[name] = addon
         return addon
-
-
-def cert_manager(
-    scope: Construct,
-    *,
-    config: HyperPodEks,
-    cluster_name: str,
-    after: Sequence[IConstruct] = (),
-    tolerations: Tolerations | None = None,
-) -> eks.CfnAddon:
-    """What the training operator and inference get their certificates from; it needs no HyperPod cluster.
-
-    Args:
-        after: groups of CPU nodes for it.
-        tolerations: of the taints of these groups.
-    """
-    addon = _addon(scope, config, "cert-manager", cluster_name)
-    values = with_tolerations({}, hyperpod_addon_tolerations("cert-manager") or (), tolerations or [])
-    addon.configuration_values = json.dumps(values, sort_keys=True) if values else None
-    for one in after:
-        addon.node.add_dependency(one)
-    return addon
-
-
-def _addon(scope: Construct, config: HyperPodEks, name: HyperPodAddon, cluster_name: str) -> eks.CfnAddon:
-    return eks.CfnAddon(
-        scope,
-        "".join(word.capitalize() for word in name.removeprefix("amazon-sagemaker-").split("-")),
-        addon_name=name,
-        addon_version=addon_version(config, name),
-        cluster_name=cluster_name,
-        resolve_conflicts="OVERWRITE",
-    )

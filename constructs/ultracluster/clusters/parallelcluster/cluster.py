@@ -51,7 +51,8 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every
 from ultracluster.storage.accounting_database import IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
+from ultracluster.storage.lustre_file_system import mounts_of
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 LONGEST_NAME = 40

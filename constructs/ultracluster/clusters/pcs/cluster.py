@@ -52,7 +52,8 @@ from ultracluster.security.every_role import every
 from ultracluster.security.job_role import JobRole
 from ultracluster.security.node_role import NodeRole
 from ultracluster.slurm.configuration import slurm_configuration
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
+from ultracluster.storage.lustre_file_system import mounts_of
+from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 LONGEST_NAME = 40

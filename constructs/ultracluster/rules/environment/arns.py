@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any, cast
 
 from ultracluster.catalog import Region
 from ultracluster.config import Environment
 from ultracluster.config.base import is_token
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import anywhere, ask
+from ultracluster.rules.arn_values import arns
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
 
@@ -18,7 +17,6 @@ MAY_BE_ELSEWHERE: frozenset[YamlPath] = frozenset(
     {("observability", "workspace", "arn"), ("observability", "workspace", "role_arn")}
 )
 """What is reached over the network, in any Region and account: rules OBS002 and OBS003 speak of it."""
-_ARN = re.compile(r"arn:[a-z-]+:[a-z0-9-]+:[a-z0-9-]*:([0-9]{12}|aws)?:\S+$")
 _NOBODY = "111122223333"
 """The account of AWS's documentation: what `init` writes for an ARN that nobody has yet names it."""
 _ARNS = "IAM User Guide: Amazon Resource Names (ARNs)"
@@ -94,19 +92,3 @@ def account_of_arns(environment: Environment) -> Iterator[Breach]:
         "refuses what the ARN names, in the middle of the deploy.",
         anywhere({("account",): next(iter(owners))}) if len(owners) == 1 else ask("decision", "`account`"),
     )
-
-
-def arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
-    """Each ARN of the environment with its path."""
-    yield from _arns(environment.model_dump(), ())
-
-
-def _arns(value: Any, path: YamlPath) -> Iterator[tuple[YamlPath, str]]:
-    if isinstance(value, dict):
-        for key, part in cast("dict[str, Any]", value).items():
-            yield from _arns(part, (*path, key))
-    elif isinstance(value, list | tuple):
-        for index, part in enumerate(cast("tuple[Any, ...]", value)):
-            yield from _arns(part, (*path, index))
-    elif isinstance(value, str) and _ARN.match(value):
-        yield path, value

@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import quote
 
 from ultracluster.account.aws import Account, AccountError
+from ultracluster.account.kubernetes_api import KubernetesApi, RefusedError
 from ultracluster.account.queue.kubernetes import logs
 from ultracluster.account.queue.kubernetes.state import newest_try, of_job, queued_job
 from ultracluster.account.queue.kubernetes.submit import submit as make
 from ultracluster.account.queue.queue import LogPart, NoSuchJobError, NotSubmittedError, QueuedJob, Submission
-from ultracluster.account.wait.kubernetes_api import KubernetesApi, RefusedError
 from ultracluster.config.plain_text import one_line
 from ultracluster.kubernetes.job_documents import USER, job_documents
 from ultracluster.kubernetes.job_kinds import KINDS, JobKind, place

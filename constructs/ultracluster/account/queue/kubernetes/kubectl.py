@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ultracluster.account.aws import Account, AccountError
-from ultracluster.account.wait.kubernetes_api import KubernetesApi
+from ultracluster.account.kubernetes_api import KubernetesApi
 
 PROGRAMS = ("kubectl", "aws")
 CREDENTIAL = "eks get-token --output json"

@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ultracluster.account.aws import AccountError
+from ultracluster.account.kubernetes_api import RefusedError
 from ultracluster.account.queue.kubernetes.state import container_states, place_of, ranks_of
 from ultracluster.account.queue.queue import LogPart
-from ultracluster.account.wait.kubernetes_api import RefusedError
 from ultracluster.config.plain_text import one_line
 
 Manifest = dict[str, Any]

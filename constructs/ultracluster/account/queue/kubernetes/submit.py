@@ -17,8 +17,8 @@ from http import HTTPStatus
 from typing import Any
 
 from ultracluster.account.aws import AccountError
+from ultracluster.account.kubernetes_api import KubernetesApi, NoAnswerError, RefusedError
 from ultracluster.account.queue.queue import NotSubmittedError, UnansweredError
-from ultracluster.account.wait.kubernetes_api import KubernetesApi, NoAnswerError, RefusedError
 from ultracluster.config.plain_text import one_line
 from ultracluster.kubernetes.job_documents import JOB, TOKEN, JobDocuments
 from ultracluster.kubernetes.job_kinds import COMPANIONS, KINDS, kind_of, place
