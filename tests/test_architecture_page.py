@@ -104,9 +104,9 @@ def test_every_verdict_is_one_of_the_scripts() -> None:
     )
 
 
-def test_every_floor_has_its_words() -> None:
+def test_every_package_has_its_words() -> None:
     found = [name for row in architecture_pictures.layers() for name in row]
 
-    assert set(found) == architecture_pictures.FLOORS.keys()
+    assert set(found) == architecture_pictures.PACKAGES.keys()
     assert "catalog" in architecture_pictures.without_cdk()
     assert "stacks" not in architecture_pictures.without_cdk()

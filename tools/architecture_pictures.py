@@ -1,4 +1,4 @@
-"""Pictures of the architecture, drawn from the code: stacks, network, a node's first boot, floors."""
+"""Pictures of the architecture, drawn from the code: stacks, network, a node's first boot, layers."""
 
 from __future__ import annotations
 
@@ -48,32 +48,38 @@ HOLDS: dict[StackPart, tuple[str, str]] = {
 """Symbol of each stack, and what is in it."""
 ONLY_KUBERNETES: tuple[StackPart, ...] = ("control-plane", "system", "workloads")
 
-FLOORS = {
+PACKAGES = {
     "catalog": "what AWS offers: data with source and date",
     "config": "what a user may ask for: models, YAML, JSON Schema",
     "software": "releases, locks, what an image lacks",
     "acceptance": "judgements of test runs",
     "model": "what an environment comes to, resolved once",
-    "rules": "what AWS refuses or silently gets wrong",
+    "rules": "what AWS refuses or breaks silently",
     "kubernetes": "jobs, queues, charts' values",
-    "slurm": "settings, jobs, topology",
     "metrics": "alerts, boards",
-    "plan": "figures that need no account",
-    "project": "a repository of environments",
-    "account": "a live account, with boto3",
-    "change": "what a change destroys",
+    "slurm": "settings, jobs, topology",
     "guard": "rules for constructs",
+    "project": "a folder of environments",
+    "plan": "figures without an account",
+    "parallelcluster": "its configuration",
     "security": "keys, roles, sessions",
-    "observability": "logs, workspaces",
-    "storage": "Lustre, OpenZFS, buckets",
-    "network": "VPC, EFA group, endpoints",
-    "lifecycle": "node scripts, by content",
+    "account": "a live account",
+    "moving": "to another zone",
+    "network": "VPC, EFA group",
+    "observability": "logs, events",
+    "change": "what is lost",
+    "supply": "mirrors, locks",
+    "imports": "other clusters",
+    "capacity": "offers, orders",
+    "storage": "Lustre, buckets",
+    "lifecycle": "node scripts",
     "clusters": "one folder for each orchestrator",
     "stacks": "what is deployed as one",
     "app": "an environment file to stacks",
     "testing": "snapshot tests for teams",
+    "cli": "the command: arguments, words",
 }
-"""What is on each floor of the code, in a few words."""
+"""What each package holds, in a few words."""
 _SELF = "to itself, in and out: EFA asks for it"
 _NO_WAY = "there is no other way out"
 _ADMITTED = "admitted by rules, as Lustre is"
@@ -88,7 +94,7 @@ def pictures() -> Iterator[tuple[str, str]]:
     yield "stacks", stacks()
     yield "network", network()
     yield "first-boot", first_boot()
-    yield "floors", floors()
+    yield "layers", layer_picture()
 
 
 @cache
@@ -235,42 +241,41 @@ def contracts() -> list[dict[str, Any]]:
 
 
 def layers() -> list[list[str]]:
-    """Floors of the code, the lowest last; rooms that do not see each other side by side."""
+    """Layers of the code, the lowest last; packages that do not import each other side by side."""
     rows: list[str] = next(one["layers"] for one in contracts() if one["type"] == "layers")
-    return [[name.strip().removeprefix("ultracluster.") for name in row.split(":")] for row in rows]
+    return [[name.strip().removeprefix("ultracluster.") for name in row.split("|")] for row in rows]
 
 
 def without_cdk() -> set[str]:
-    """Rooms that never import the CDK."""
+    """Packages that never import the CDK."""
     rooms: list[str] = next(one for one in contracts() if "aws_cdk" in one.get("forbidden_modules", ()))[
         "source_modules"
     ]
     return {name.removeprefix("ultracluster.") for name in rooms}
 
 
-def floors() -> str:
-    """A house: a module imports only from floors below it."""
+def layer_picture() -> str:
+    """A module imports only from layers below its own."""
     canvas = Canvas(WIDTH, icons=symbol)
-    canvas.text(20, 34, "The floors of the code", size=20, bold=True)
+    canvas.text(20, 34, "The layers of the code", size=20, bold=True)
     canvas.text(
         20,
         56,
-        "A module imports only from below; the command stands beside, and uses all that needs no CDK.",
+        "A module imports only from below. The two wings do not import each other: constructs never meet an account.",
         color=DIM,
     )
     y = 76.0
     fast = without_cdk()
     for row in layers():
-        color, fill = (_ORANGE, _PALE_ORANGE) if not fast.issuperset(row) else (_TEAL, _PALE_TEAL)
         width = (WIDTH - 40 - 12 * (len(row) - 1)) / len(row)
         for place, name in enumerate(row):
             left = 20 + place * (width + 12)
-            canvas.frame(Box(left, y, width, 32), name, color, fill=fill)
-            beside = text_width(name, 13, bold=True) + 34
-            canvas.text(left + beside, y + 20, FLOORS[name], size=12, color=DIM)
-        y += 38
+            color, fill = (_TEAL, _PALE_TEAL) if name in fast else (_ORANGE, _PALE_ORANGE)
+            canvas.frame(Box(left, y, width, 48), name, color, fill=fill)
+            canvas.text(left + 12, y + 38, PACKAGES[name], size=12, color=DIM)
+        y += 54
     canvas.square(Box(20, y + 8, 12, 12), _ORANGE, filled=True)
     canvas.text(40, y + 18, "uses the CDK", color=DIM)
     canvas.square(Box(160, y + 8, 12, 12), _TEAL, filled=True)
-    canvas.text(180, y + 18, "answers fast: never imports the CDK", color=DIM)
-    return canvas.svg(y + 40, "The floors of the code, the highest on top")
+    canvas.text(180, y + 18, "never imports the CDK", color=DIM)
+    return canvas.svg(y + 40, "The layers of the code, the highest on top")

@@ -17,7 +17,7 @@ TRACKED = subprocess.run(LIST, capture_output=True, text=True, cwd=ROOT, check=T
 
 
 @pytest.mark.slow
-def test_modules_import_only_from_floors_below() -> None:
+def test_modules_import_only_from_layers_below() -> None:
     result = subprocess.run(
         ["lint-imports", "--no-cache"], capture_output=True, text=True, cwd=ROOT, check=False
     )
