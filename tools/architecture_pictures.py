@@ -261,7 +261,7 @@ def layer_picture() -> str:
     canvas.text(
         20,
         56,
-        "A module imports only from below. The two wings do not import each other: constructs never meet an account.",
+        "A module imports only from below, and the two wings do not import each other.",
         color=DIM,
     )
     y = 76.0
