@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hyperpod_service import account
 from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes_service import kubernetes_node, open_api, serving
-from needs import need
 from wait_support import READY, Machines
 
 from ultracluster.account.aws import AccountError
-from ultracluster.account.kubernetes_api import token
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import slurm
 from ultracluster.account.wait.evidence import (
@@ -220,42 +215,6 @@ def test_interfaces_that_pods_claim_are_in_lists_of_their_driver(claimed: dict[s
     item = kubernetes_node("i-1", **{"vpc.amazonaws.com/efa": "0"})
     found = registered(Node("i-1", "train", "running"), expected, [item], claimed=claimed)
     assert found.good == (not why) and why in found.why
-
-
-def decoded(text: str) -> tuple[str, dict[str, list[str]]]:
-    assert text.startswith("k8s-aws-v1.") and "=" not in text
-    body = text.removeprefix("k8s-aws-v1.")
-    url = urlsplit(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode())
-    return url.netloc, parse_qs(url.query)
-
-
-def test_the_token_is_the_one_that_the_aws_cli_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
-    made = account("us-east-2")
-    host, ours = decoded(token(made, "train"))
-    command = [
-        "aws",
-        "eks",
-        "get-token",
-        "--cluster-name",
-        "train",
-        "--region",
-        "us-east-2",
-        "--output",
-        "json",
-    ]
-    need("aws")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    theirs_host, theirs = decoded(json.loads(done.stdout)["status"]["token"])
-    assert (host, set(ours)) == (theirs_host, set(theirs))
-    for name in ("Action", "X-Amz-Algorithm", "X-Amz-SignedHeaders", "X-Amz-Credential", "X-Amz-Expires"):
-        same = ours[name] == theirs[name]
-        assert same or (name == "X-Amz-Credential" and ours[name][0][:20] == theirs[name][0][:20])
-    assert "x-k8s-aws-id" in ours["X-Amz-SignedHeaders"][0]
-    plain = made.client("sts").generate_presigned_url("get_caller_identity")
-    assert "x-k8s-aws-id" not in plain, "the header is of that one request"
 
 
 def test_the_api_counts_interfaces_that_can_be_claimed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 PROD = str(ROOT / "environments" / "prod.yaml")
 PARALLELCLUSTER = str(ROOT / "environments" / "parallelcluster-p5.yaml")
-SAMPLE = str(ROOT / "tests" / "project" / "imports" / "samples" / "eksctl-gpu.yaml")
+SAMPLE = str(ROOT / "tests" / "imports" / "samples" / "eksctl-gpu.yaml")
 COMMANDS = [
     [
         "init",

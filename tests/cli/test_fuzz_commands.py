@@ -23,7 +23,7 @@ from ultracluster.cli.main import app
 pytestmark = pytest.mark.slow
 
 DEV = str(ROOT / "environments" / "dev.yaml")
-SAMPLES = sorted((ROOT / "tests" / "project" / "imports" / "samples").glob("*.*"))
+SAMPLES = sorted((ROOT / "tests" / "imports" / "samples").glob("*.*"))
 TEMPLATE = json.dumps(
     {
         "Resources": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ultracluster.change import Change, blast_radius
@@ -66,3 +67,17 @@ def lustre(**changed: Any) -> Properties:
     top = {key: value for key, value in changed.items() if key in {*LUSTRE_OLD, "KmsKeyId", "StorageType"}}
     below = {key: value for key, value in changed.items() if key not in top}
     return {**LUSTRE_OLD, **top, "LustreConfiguration": {**LUSTRE_OLD["LustreConfiguration"], **below}}
+
+
+def refuses(policy: str, name: str, kind: str, action: str = "Update:Delete") -> bool:
+    """As CloudFormation's guide reads a policy: what no statement allows is denied, and a denial wins."""
+    allowed = False
+    for one in json.loads(policy)["Statement"]:
+        actions, resources = ([x] if isinstance(x, str) else x for x in (one["Action"], one["Resource"]))
+        types = one.get("Condition", {}).get("StringEquals", {}).get("ResourceType", [kind])
+        fits = {action, "Update:*"} & set(actions) and {f"LogicalResourceId/{name}", "*"} & set(resources)
+        if fits and kind in types:
+            if one["Effect"] == "Deny":
+                return True
+            allowed = True
+    return not allowed

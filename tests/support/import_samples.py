@@ -13,7 +13,7 @@ from ultracluster.imports.reading import drafted, read
 from ultracluster.imports.surroundings import Asked
 from ultracluster.rules import check
 
-FOLDER = ROOT / "tests" / "project" / "imports"
+FOLDER = ROOT / "tests" / "imports"
 
 
 def imported(sample: str, request: pytest.FixtureRequest, asked: Asked | None = None) -> Imported:
