@@ -242,6 +242,7 @@ def own_folders(kind: str) -> tuple[str, ...]:
     return (
         f"constructs/ultracluster/clusters/{family}/",
         f"constructs/ultracluster/rules/{family}/",
+        f"constructs/ultracluster/{family}/",
         f"stacks/{kind.replace('-', '_')}.py",
         f"constructs/ultracluster/config/{kind}.py",
         f"constructs/ultracluster/catalog/{kind}.py",

@@ -18,7 +18,7 @@ from templates import Synthesised, app_in, cfn_lint, finish
 
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.system import add_system
-from ultracluster.kubernetes.metrics.names import AGENT, METRICS_NAMESPACE
+from ultracluster.kubernetes.isolation import AGENT, METRICS_NAMESPACE
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.network.existing import existing_subnet

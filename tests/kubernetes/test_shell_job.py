@@ -9,8 +9,8 @@ from crd_fields import problems
 from kubernetes_support import environment
 
 from ultracluster.kubernetes.job_kinds import kind_of
-from ultracluster.kubernetes.job_pod import PyTorchJob
 from ultracluster.kubernetes.shell_job import seconds_of, shell_manifests
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import resolve
 from ultracluster.model.job_fit import job_pool
 

@@ -26,7 +26,7 @@ from metrics_stand.versions import NoPrometheusError, Tools, program, tools
 from ruamel.yaml import YAML
 
 from ultracluster.catalog.metrics import metric, metrics
-from ultracluster.kubernetes.metrics.names import TRAINING_PORT
+from ultracluster.kubernetes.isolation import TRAINING_PORT
 from ultracluster.kubernetes.metrics.nodes import node_objects
 from ultracluster.kubernetes.metrics.objects import agent
 from ultracluster.kubernetes.metrics.scrape import (

@@ -8,7 +8,7 @@ import pytest
 from project import ROOT
 
 from ultracluster.config import load
-from ultracluster.kubernetes.job_pod import PyTorchJob
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import Cluster, resolve
 from ultracluster.model.job_fit import job_pool
 from ultracluster.slurm.within import placement_note, placement_options

@@ -14,7 +14,7 @@ from ultracluster.config import Environment, InvalidEnvironmentError
 from ultracluster.model import resolve
 
 if TYPE_CHECKING:
-    from ultracluster.kubernetes.pytorch_job import PyTorchJob
+    from ultracluster.kubernetes.training_job import PyTorchJob
     from ultracluster.model import Cluster
     from ultracluster.model.team_shares import Pool
 
@@ -219,7 +219,7 @@ def _job(
     within: str | None,
     processes: int | None,
 ) -> PyTorchJob:
-    from ultracluster.kubernetes.pytorch_job import PyTorchJob
+    from ultracluster.kubernetes.training_job import PyTorchJob
     from ultracluster.model.job_fit import check_job, job_pool
 
     pool = job_pool(cluster, group)

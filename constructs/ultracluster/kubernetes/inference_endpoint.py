@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import GROUP_LABEL
-from ultracluster.kubernetes.isolation import DEFAULT, job_namespace
-from ultracluster.kubernetes.metrics.names import SERVING_PORT
+from ultracluster.kubernetes.isolation import DEFAULT, SERVING_PORT, job_namespace
 from ultracluster.kubernetes.serving_pod import Engine, memory_gib, scrape_annotations
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster

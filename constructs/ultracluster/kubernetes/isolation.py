@@ -12,13 +12,6 @@ from typing import Any
 from ultracluster.catalog.hyperpod_eks import tiered_checkpoints
 from ultracluster.config.kubernetes import HyperPodEks, PodSecurity
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE as HYPERPOD
-from ultracluster.kubernetes.metrics.names import (
-    AGENT,
-    APP_LABEL,
-    METRICS_NAMESPACE,
-    SERVING_PORT,
-    TRAINING_PORT,
-)
 from ultracluster.kubernetes.pod_security import DEFAULT_UID, namespace_labels
 from ultracluster.model import Cluster
 from ultracluster.model.inference import serves
@@ -27,6 +20,18 @@ from ultracluster.model.team_shares import namespace_of, pools, quotas
 
 Manifest = dict[str, Any]
 
+METRICS_NAMESPACE = "ultracluster-metrics"
+"""Of what needs nothing of a node: the agent, kube-state-metrics."""
+AGENT = "agent"
+"""Service account of the agents, and the value of their label."""
+APP_LABEL = "app.kubernetes.io/name"
+TRAINING_PORT = 9475
+"""Where a training script offers its own metrics (docs/training-metrics.md)."""
+
+SERVING_PORT = 8000
+"""Where a model server answers, its metrics among it."""
+SERVES = "ultracluster/serves"
+"""Annotation of the pods of model servers: the engine. It tells them from training scripts."""
 DEFAULT = "default"
 TEAM_LABEL = "ultracluster/team"
 """On a team's namespace."""

@@ -9,10 +9,7 @@ Kubeflow's JAX runtime. JAX_LOCAL_DEVICE_IDS is always set: without it JAX under
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ultracluster.kubernetes.job_pod import PyTorchJob
+from ultracluster.kubernetes.training_job import PyTorchJob
 
 _START = """\
 rank=$1 master=$2

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ultracluster.config.nodes import GROUP_LABEL
-from ultracluster.kubernetes.checkpoints import Place, with_checkpoints
+from ultracluster.kubernetes.checkpoints import with_checkpoints
 from ultracluster.kubernetes.claims import job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.jax_launch import launch
 from ultracluster.kubernetes.pod_security import container_context, pod_context
-from ultracluster.kubernetes.resilience import Resilience
 from ultracluster.kubernetes.storage import lustre_claim
 from ultracluster.kubernetes.tolerations import job_tolerations
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoint_memory import checkpoints_percent, memory_for_pods_gib
 from ultracluster.model.devices import claims_efa, has_compute_domains
@@ -35,35 +34,6 @@ HUGE_PAGES_MIB = 5120
 Amazon EKS with Elastic Fabric Adapter)."""
 _NO_HOME = {"HOME": "/tmp", "USER": "trainer"}  # noqa: S108 - only of the container
 """For a user that the image does not know: PyTorch asks for its name, and others write below its home."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PyTorchJob:
-    """What is asked for."""
-
-    pool: Pool
-    nodes: int
-    name: str
-    script: str
-    """Path of the program that torchrun starts."""
-    processes: int
-    """On a node."""
-    image: str | None = None
-    team: str | None = None
-    priority: str
-    within: str | None = None
-    """The level of the network that the job must not leave; close to each other by default."""
-    time_limit: str | None = None
-    """As sbatch takes it, on Slurm; the partition's by default."""
-    checkpoints: str | None = None
-    """Folder of checkpoints on Slurm: the program is told the newest one."""
-    look: bool = True
-    """Look at the nodes first, on Slurm."""
-    resilience: Resilience | None = None
-    """A job of HyperPod's training operator; by default one of the scheduler's own."""
-    checkpoints_to: Place | None = None
-    """Tiered checkpoints, and where the last tier is; none by default."""
-    framework: Literal["pytorch", "jax"] = "pytorch"
 
 
 def pod_template(
@@ -222,7 +192,6 @@ __all__ = [
     "HUGE_PAGES_MIB",
     "METRICS_PORT",
     "PORT",
-    "PyTorchJob",
     "environment_variables",
     "metrics_annotations",
     "metrics_variables",

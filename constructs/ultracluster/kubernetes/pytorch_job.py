@@ -14,9 +14,10 @@ from ultracluster.kubernetes import kai, kueue
 from ultracluster.kubernetes.checkpoints import check_checkpoints
 from ultracluster.kubernetes.claims import CLIQUE, job_claims
 from ultracluster.kubernetes.jax_launch import check_jax
-from ultracluster.kubernetes.job_pod import PyTorchJob, pod_template
+from ultracluster.kubernetes.job_pod import pod_template
 from ultracluster.kubernetes.resilience import check_resilience, operator_job
 from ultracluster.kubernetes.topology import LAYERS, label_of, nearest_level, topology_of
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.kubernetes.volcano import TIERS
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, scheduler_of
@@ -277,6 +278,5 @@ LEVELS = (*LAYERS, "ultraserver")
 
 __all__ = [
     "LEVELS",
-    "PyTorchJob",
     "pytorch_manifests",
 ]

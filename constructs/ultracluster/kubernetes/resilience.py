@@ -7,19 +7,15 @@ place of torchrun in the image, is of the package hyperpod-elastic-agent (1.1.3 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from typing import Any, assert_never
 
 from ultracluster.catalog.hyperpod_eks import packages_of_image, training_job
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.kubernetes.training_job import Kind, PyTorchJob, Resilience
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import scheduler_of
 
-if TYPE_CHECKING:
-    from ultracluster.kubernetes.job_pod import PyTorchJob
-
 Manifest = dict[str, Any]
-Kind = Literal["restart", "checkpointless", "elastic"]
 
 LOGS = "/tmp/hyperpod"  # noqa: S108 - only of the container
 """Where the agent reads what the program prints."""
@@ -35,32 +31,6 @@ PORTS = "20000 65535"
 RETRIES = 50
 """Restarts of processes over the whole job, as in the guide's example: in weeks there are more than a few."""
 _LEVELS = {"restart": "restarts", "checkpointless": "checkpointless training", "elastic": "elastic training"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resilience:
-    """What becomes of a job whose processes or nodes fail."""
-
-    kind: Kind
-    spares: int = 0
-    """Nodes that are kept for it, and wait."""
-    most_nodes: int | None = None
-    """Elastic: nodes at the most."""
-    step: int = 1
-    """Elastic: by how many nodes it grows and shrinks."""
-    sizes: tuple[int, ...] = ()
-    """Elastic: numbers of nodes that it may have, in place of `step`."""
-    log_line: str | None = None
-    """Regular expression of a line that each step prints."""
-    log_seconds: int = 600
-    """Without such a line for so long the job hangs, and is restarted."""
-
-
-def reserved_nodes(nodes: int, asked: Resilience | None) -> int:
-    """Nodes that a job can have at once, those that wait for it among them."""
-    if asked is None:
-        return nodes
-    return max(nodes, asked.most_nodes or 0) + asked.spares
 
 
 def check_resilience(cluster: Cluster, job: PyTorchJob) -> None:
@@ -243,11 +213,8 @@ def image_note(job: PyTorchJob) -> str:
 
 
 __all__ = [
-    "Kind",
-    "Resilience",
     "check_resilience",
     "hyperpodrun",
     "image_note",
     "operator_job",
-    "reserved_nodes",
 ]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ultracluster.kubernetes.isolation import job_namespace, job_user
-from ultracluster.kubernetes.metrics.names import SERVING_PORT
+from ultracluster.kubernetes.isolation import SERVING_PORT, job_namespace, job_user
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.serving_pod import (
     BOOTSTRAP_PORT,

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.kubernetes.claims import Claims, job_claims
-from ultracluster.kubernetes.isolation import job_namespace, job_user
+from ultracluster.kubernetes.isolation import SERVES, SERVING_PORT, job_namespace, job_user
 from ultracluster.kubernetes.job_pod import HUGE_PAGES_MIB, environment_variables
-from ultracluster.kubernetes.metrics.names import SERVES, SERVING_PORT
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.storage import lustre_claim
 from ultracluster.kubernetes.tolerations import job_tolerations

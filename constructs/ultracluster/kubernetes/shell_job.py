@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from ultracluster.kubernetes.job_kinds import kind_of
-from ultracluster.kubernetes.job_pod import PyTorchJob
 from ultracluster.kubernetes.pytorch_job import pytorch_manifests
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import Cluster
 
 Manifest = dict[str, Any]

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster
 from ultracluster.kubernetes.jax_launch import check_jax, launch
-from ultracluster.kubernetes.job_pod import PORT, PyTorchJob, environment_variables
+from ultracluster.kubernetes.job_pod import PORT, environment_variables
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects_on_nodes
 from ultracluster.slurm.job_parts import LOOK, NEURON_LOOK, NEWEST, RUN, STEP

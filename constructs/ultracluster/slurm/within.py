@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.catalog.instances import ultraserver
-from ultracluster.kubernetes.job_pod import PyTorchJob
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import Cluster
 from ultracluster.model.slurm_topology import SlurmTopology, slurm_topology
 

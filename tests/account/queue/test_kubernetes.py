@@ -29,8 +29,9 @@ from ultracluster.account.queue.queue import (
     UnansweredError,
 )
 from ultracluster.kubernetes.job_kinds import KINDS
-from ultracluster.kubernetes.pytorch_job import PyTorchJob, pytorch_manifests
+from ultracluster.kubernetes.pytorch_job import pytorch_manifests
 from ultracluster.kubernetes.teams import group_of, team_rights
+from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster as Environment
 from ultracluster.model import resolve

@@ -14,7 +14,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.interface import IEksControlPlane
 from ultracluster.clusters.eks.roles import addon_role
-from ultracluster.kubernetes.metrics.names import AGENT, METRICS_NAMESPACE
+from ultracluster.kubernetes.isolation import AGENT, METRICS_NAMESPACE
 from ultracluster.kubernetes.metrics.objects import metrics_objects
 from ultracluster.kubernetes.metrics.scrape import scraper_configuration
 from ultracluster.model import Cluster

@@ -12,7 +12,7 @@ from typing import Any
 
 from ultracluster.catalog.metrics import series_names
 from ultracluster.config.nodes import ROLE_LABEL
-from ultracluster.kubernetes.metrics.names import AGENT, APP_LABEL, METRICS_NAMESPACE
+from ultracluster.kubernetes.isolation import AGENT, APP_LABEL, METRICS_NAMESPACE
 from ultracluster.kubernetes.metrics.nodes import PRIORITY, container, node_objects
 from ultracluster.kubernetes.metrics.scrape import (
     AGENT_PORT,

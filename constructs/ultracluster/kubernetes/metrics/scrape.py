@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ultracluster.catalog.metrics import metrics, series_names
-from ultracluster.kubernetes.isolation import job_namespace
+from ultracluster.kubernetes.isolation import METRICS_NAMESPACE, job_namespace
 from ultracluster.kubernetes.labels import GPU_LABEL
-from ultracluster.kubernetes.metrics.names import METRICS_NAMESPACE
 from ultracluster.kubernetes.metrics.relabel import (
     Job,
     Step,
