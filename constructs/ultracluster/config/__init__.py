@@ -1,8 +1,30 @@
 """What a user may ask for: models, the YAML loader, the JSON Schema."""
 
-from ultracluster.config.environment import Environment
-from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, render
-from ultracluster.config.loader import Loaded, load, parse
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ultracluster.config.environment import Environment
+    from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, render
+    from ultracluster.config.loader import Loaded, load, parse
+else:
+    _HOMES = {
+        "Environment": "environment",
+        "Finding": "findings",
+        "InvalidEnvironmentError": "findings",
+        "Loaded": "loader",
+        "Location": "findings",
+        "load": "loader",
+        "parse": "loader",
+        "render": "findings",
+    }
+
+    def __getattr__(name: str) -> Any:
+        """Look a name up when it is used: models take half of the time that `ultracluster --help` has."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
 
 __all__ = [
     "Environment",

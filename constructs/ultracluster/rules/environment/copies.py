@@ -32,7 +32,7 @@ def capacity_used_once(environment: Environment) -> Iterator[Breach]:
     for capacity, group in capacities(environment).items():
         if capacity == STAND_IN:
             continue
-        others = [one for one in beside(environment, "CPY001") if capacity in capacities(one)]
+        others = [one for one in beside(environment, "CPY001", capacity) if capacity in capacities(one)]
         if others:
             names = ", ".join(f"{other.file.name} ({other.name})" for other in others)
             yield Breach(
@@ -56,7 +56,7 @@ def bucket_of_a_copy(environment: Environment) -> Iterator[Breach]:
     folders = own_folders(environment)
     if not folders or environment.storage.lustre is None:
         return
-    for other in beside(environment, "CPY002"):
+    for other in beside(environment, "CPY002", *folders):
         shared = [folder for folder in folders if folder in own_folders(other)]
         if shared and other.storage == environment.storage:
             yield Breach(
@@ -92,16 +92,33 @@ def own_folders(environment: Environment) -> list[str]:
     return [folder for folder, repository in links if repository.bucket is None]
 
 
-def beside(environment: Environment, rule: str) -> list[Environment]:
+def beside(environment: Environment, rule: str, *texts: str) -> list[Environment]:
     """The other environments in the folder of its file, but for those that acknowledge the rule: named in one
-    of two files it is named. Files that are no environments are left out."""
+    of two files it is named. Files that are no environments are left out.
+
+    Args:
+        texts: only files that may have one of them as a value are read as environments, which takes time.
+    """
     own = environment.file
     if not own.is_file():
         return []
     files = sorted(one for one in own.parent.iterdir() if one.suffix in (".yaml", ".yml") and one.is_file())
-    others = (_read(one, one.stat().st_mtime_ns) for one in files if one.absolute() != own.absolute())
+    others = (
+        _read(one, one.stat().st_mtime_ns)
+        for one in files
+        if one.absolute() != own.absolute() and _may_have(one, texts)
+    )
     found = [one for one in others if one and one.name != environment.name]
     return [one for one in found if all(entry.rule != rule for entry in one.acknowledge)]
+
+
+def _may_have(file: Path, texts: tuple[str, ...]) -> bool:
+    """Whether a file has one of the texts; one that extends another, or escapes characters, may have any."""
+    try:
+        content = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return True
+    return any(one in content for one in ("extends:", "\\", *texts))
 
 
 @lru_cache(maxsize=256)
