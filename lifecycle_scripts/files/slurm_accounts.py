@@ -85,7 +85,7 @@ def read(cluster):
     for one in qos:
         one["preempt"] = ",".join(sorted(filter(None, one["preempt"].split(","))))
         one["gracetime"] = str(_seconds(one["gracetime"]))
-    names = ["account", "user", "partition", "fairshare", "grptres", "qos", "defaultqos"]
+    names = ["account", "user", "partition", "fairshare", "grptres", "qos", "defaultqos", "parentname"]
     associations = {}
     for one in rows(["assoc"], [*names, "grpjobs", "grpsubmit", "maxsubmit"], f"cluster={cluster}"):
         if one["partition"]:

@@ -9,6 +9,8 @@ BUILT_IN = "normal"
 """The one QOS that every Slurm has."""
 CLOSED = {"grpjobs": "0", "grpsubmit": "0"}
 NO_LIMIT = "-1"
+ROOT = "root"
+"""The account above all others."""
 
 
 class Step(NamedTuple):
@@ -56,8 +58,20 @@ def difference(wanted, have, is_system=lambda user: False):
         and (name, "") in have["associations"]
     ]
     _leave(have, members, {*ours, *gone}, steps)
-    for name in sorted(gone):
-        _close(wanted, have, name, steps)
+    for name in sorted(gone, key=lambda one: (-len(_above(have, one)), one)):
+        below = sorted(
+            account
+            for account, user in have["associations"]
+            if not user and account not in (*ours, *gone) and name in _above(have, account, ours)
+        )
+        if below:
+            # sacctmgr deletes what is below an account with it, and a closed one closes them
+            problems.append(
+                f"the account {name}, whose team is gone, stays: below it is {below[0]}, which was not made "
+                f"by this. Move it with: sacctmgr modify account {below[0]} set parent=root"
+            )
+        else:
+            _close(wanted, have, name, steps)
     return Difference(steps, problems)
 
 
@@ -98,8 +112,10 @@ def _qos(wanted, have, steps, problems):
 
 
 def _accounts(wanted, have, steps, problems):
-    """The names of those that are ours to fill."""
+    """The names of those that are ours to fill. The document names a parent before its children: when a
+    child moves, its new parent is where it stays, and so never below the child."""
     cluster, ours = have["cluster"], set()
+    names = {want["name"] for want in wanted["accounts"]}
     for want in wanted["accounts"]:
         name = want["name"]
         known, now = have["accounts"].get(name), have["associations"].get((name, ""))
@@ -108,6 +124,10 @@ def _accounts(wanted, have, steps, problems):
                 f"the account {name} is there and was not made by this ({known['description']!r}): it stays "
                 f"as it is. Hand it over with: sacctmgr modify account {name} set description='team {name}'"
             )
+            continue
+        parent = want.get("parent", "")
+        if parent and parent not in ours:
+            problems.append(f"the account {name} stays as it is: its parent {parent} was not made by this")
             continue
         ours.add(name)
         full = {
@@ -119,9 +139,8 @@ def _accounts(wanted, have, steps, problems):
         if now is None:
             made = _settings({**full, "grptres": _tres(want["limits"])})
             words = ("add", "account", name, f"cluster={cluster}", f"description=team {name}")
-            steps.append(
-                Step((*words, f"organization={wanted['organization']}", *made), f"make the account {name}")
-            )
+            words += (f"organization={wanted['organization']}", *((f"parent={parent}",) if parent else ()))
+            steps.append(Step((*words, *made), f"make the account {name}"))
             continue
         change = {key: value for key, value in full.items() if key != "grptres" and now[key] != value}
         limits = {key: value for key, value in full["grptres"].items() if now["grptres"].get(key) != value}
@@ -131,40 +150,46 @@ def _accounts(wanted, have, steps, problems):
         if limits:
             change["grptres"] = _tres(limits)
         change.update({key: NO_LIMIT for key in CLOSED if now[key] == "0"})
+        above = now.get("parentname") or ROOT
+        # out of a parent of ours it goes to the top; one that others chose stays
+        if parent != above if parent else above in names or _is_ours(wanted, have, above):
+            change = {"parent": parent or ROOT, **change}
         if change:
-            before = {**now, "grptres": _tres(now["grptres"])}
-            steps.append(
-                Step(
-                    (
-                        "modify",
-                        "account",
-                        "where",
-                        f"name={name}",
-                        f"cluster={cluster}",
-                        "set",
-                        *_settings(change),
-                    ),
-                    f"account {name}: {_words(change, before)}",
-                )
-            )
+            before = {**now, "grptres": _tres(now["grptres"]), "parent": above}
+            command = ("modify", "account", "where", f"name={name}", f"cluster={cluster}", "set")
+            words = f"account {name}: {_words(change, before)}"
+            steps.append(Step((*command, *_settings(change)), words))
     return ours
 
 
 def _members(wanted, have, members, steps):
     cluster = have["cluster"]
     defaults = {one["name"]: one["default_account"] for one in wanted["users"]}
+    limits = {one["name"]: one.get("user_limits", {}) for one in wanted["accounts"]}
     for user, accounts in sorted(members.items()):
         for account in accounts:
             now = have["associations"].get((account, user))
             if now is None:
-                command = ("add", "user", user, f"account={account}", f"cluster={cluster}")
+                limit = (f"grptres={_tres(limits[account])}",) if limits[account] else ()
+                command = ("add", "user", user, f"account={account}", f"cluster={cluster}", *limit)
                 steps.append(Step(command, f"{user} joins {account}"))
-            elif now["maxsubmit"] == "0":
-                where = ("where", f"name={user}", f"account={account}", f"cluster={cluster}")
+                continue
+            where = ("where", f"name={user}", f"account={account}", f"cluster={cluster}")
+            if now["maxsubmit"] == "0":
                 steps.append(
                     Step(
                         ("modify", "user", *where, "set", f"maxsubmitjobs={NO_LIMIT}"),
                         f"{user} joins {account} again",
+                    )
+                )
+            # as of an account, only GPUs are limited by this
+            most, before = limits[account].get("gres/gpu"), now["grptres"].get("gres/gpu")
+            if most != before:
+                change = {"grptres": f"gres/gpu={NO_LIMIT if most is None else most}"}
+                words = _words(change, {"grptres": _tres(now["grptres"])})
+                steps.append(
+                    Step(
+                        ("modify", "user", *where, "set", *_settings(change)), f"{user} in {account}: {words}"
                     )
                 )
         default = defaults.get(user)
@@ -206,6 +231,22 @@ def _leave(have, members, ours, steps):
             )
         command = ("delete", "user", "where", f"name={user}", f"account={account}", f"cluster={cluster}")
         steps.append(Step(command, f"{user} leaves {account}"))
+
+
+def _above(have, name, moved=()):
+    """The parents of an account, the nearest first; those of accounts that may have moved are left out."""
+    found = []
+    while name not in moved:
+        name = have["associations"].get((name, ""), {}).get("parentname", "")
+        if not name or name in found:
+            break
+        found.append(name)
+    return found
+
+
+def _is_ours(wanted, have, name):
+    known = have["accounts"].get(name, {})
+    return known.get("description") == f"team {name}" and known["organization"] == wanted["organization"]
 
 
 def _close(wanted, have, name, steps):

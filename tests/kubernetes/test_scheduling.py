@@ -99,6 +99,68 @@ def test_copies_of_charts_and_own_values_are_used() -> None:
     assert chart.values["controllerManager"] == {"replicas": 2}
 
 
+TREE: dict[str, Any] = {
+    "vision": {"parent": "science", "quota": 24},
+    "science": {"quota": 48, "limit": {"train": 56}, "weight": 3, "lend": False},
+    "speech": {"parent": "science", "quota": {"train": 16}, "limit": {"train": 20}, "weight": 2},
+    "words": {"parent": "speech", "quota": 9},
+    "product": {"quota": 8},
+}
+
+
+def test_teams_in_teams_are_a_tree_of_cohorts() -> None:
+    env = made("kueue", teams=TREE)
+    assert not [one for one in scheduling(resolve(env)).objects if problems(one)]
+    cohorts, queues = of_kind(env, "Cohort"), of_kind(env, "ClusterQueue")
+
+    assert {name: one["spec"].get("parentName") for name, one in cohorts.items()} == {
+        "teams": None, "science": "teams", "speech": "science",
+    }  # fmt: skip
+    assert {name: one["spec"]["cohortName"] for name, one in queues.items()} == {
+        "science": "science", "vision": "science", "speech": "speech", "words": "speech", "product": "teams",
+    }  # fmt: skip
+    # each accelerator is somewhere once
+    own = {name: nominal(one)["train"] for name, one in queues.items()}
+    assert own == {"science": 8, "vision": 24, "speech": 7, "words": 9, "product": 8}
+    assert nominal(cohorts["teams"]) == {"train": 64 - sum(own.values())}
+    # limit, weight and what is kept are of all together
+    assert nominal(cohorts["science"]) == {"train": 0}
+    assert nominal(cohorts["science"], "borrowingLimit") == {"train": 8}
+    assert nominal(cohorts["science"], "lendingLimit") == {"train": 0}
+    assert cohorts["science"]["spec"]["fairSharing"] == {"weight": "3"}
+    assert nominal(queues["science"], "borrowingLimit") == nominal(queues["science"], "lendingLimit") == {}
+    assert nominal(cohorts["speech"], "borrowingLimit") == {"train": 4}
+
+
+@pytest.mark.parametrize("scheduler", ["kai", "volcano"])
+def test_teams_in_teams_are_queues_below_queues(scheduler: str) -> None:
+    teams = {name: {key: one[key] for key in ("parent", "quota") if key in one} for name, one in TREE.items()}
+    teams["words"]["quota"] = 5
+    teams["letters"] = {"parent": "speech", "quota": 3}
+    env = made(scheduler, teams=teams)
+    assert not [one for one in scheduling(resolve(env)).objects if problems(one)]
+    queues = {name: one["spec"] for name, one in of_kind(env, "Queue").items()}
+    key = "parentQueue" if scheduler == "kai" else "parent"
+    names = list(queues)
+
+    assert all(names.index(one[key]) < names.index(name) for name, one in queues.items() if one.get(key))
+    assert queues["words"][key] == "speech"
+    if scheduler == "kai":
+        assert queues["teams"]["resources"]["gpu"]["quota"] == 56
+        assert queues["speech"]["resources"]["gpu"]["quota"] == 16
+        return
+    for name, spec in queues.items():
+        below = [one["deserved"] for one in queues.values() if one.get("parent") == name]
+        for resource, amount in spec["deserved"].items():
+            assert sum(_number(one.get(resource, "0")) for one in below) <= _number(amount), (name, resource)
+    chart = scheduling(resolve(env)).chart
+    assert chart and "enableHierarchy: true" in chart.values["custom"]["scheduler_config_override"]
+
+
+def _number(quantity: str) -> int:
+    return int(quantity.removesuffix("Gi").removesuffix("Mi"))
+
+
 def test_without_a_scheduler_nothing_is_made() -> None:
     parts = scheduling(resolve(environment({"orchestrator.scheduler": "none"})))
 

@@ -35,7 +35,7 @@ Have = dict[str, Any]
 def association(**fields: Any) -> dict[str, Any]:
     return {
         "fairshare": "1", "grptres": {}, "qos": "normal", "defaultqos": "", "grpjobs": "", "grpsubmit": "",
-        "maxsubmit": "",
+        "maxsubmit": "", "parentname": "",
     } | fields  # fmt: skip
 
 
@@ -51,6 +51,11 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         }
         for name in names
     ]
+    for number, one in enumerate(accounts):  # a parent comes first
+        if parent := draw(st.sampled_from(["", *names[:number]])):
+            one["parent"] = parent
+        if most := draw(st.sampled_from([0, 0, 2, 4])):
+            one["user_limits"] = {"gres/gpu": most}
     members = {user: [one["name"] for one in accounts if user in one["users"]] for user in USERS}
     qos = [
         {"name": "low", "priority": 10, "preempts": [], "preempt_mode": "requeue", "grace_seconds": 120},
@@ -88,11 +93,15 @@ def states(draw: st.DrawFn) -> Have:
         }
         if draw(st.booleans()):
             closed = draw(st.sampled_from(["", "0"]))
-            have["associations"][name, ""] = association(grpjobs=closed, grpsubmit=closed, grptres=draw(
-                st.sampled_from([{}, {"gres/gpu": 4}, {"cpu": 9, "gres/gpu": 8}])))  # fmt: skip
+            above = draw(st.sampled_from([one for one, user in have["associations"] if not user]))
+            limits = draw(st.sampled_from([{}, {"gres/gpu": 4}, {"cpu": 9, "gres/gpu": 8}]))
+            have["associations"][name, ""] = association(
+                grpjobs=closed, grpsubmit=closed, parentname=above, grptres=limits
+            )
             for user in draw(st.lists(st.sampled_from(USERS), unique=True)):
                 barred = draw(st.sampled_from(["", "0"]))
-                have["associations"][name, user] = association(maxsubmit=barred)
+                most = draw(st.sampled_from([{}, {"gres/gpu": 4}, {"cpu": 9}]))
+                have["associations"][name, user] = association(maxsubmit=barred, grptres=most)
     for user in USERS:
         there = sorted(account for account, name in have["associations"] if name == user)
         if there:
@@ -130,19 +139,25 @@ def make(have: Have, command: tuple[str, ...]) -> None:
             row["qos"] = ",".join(sorted(row["qos"].split(",")))
             set_limits(row, where.get("grptres", ""))
             have["associations"][name, ""] = row
+            set_parent(have, name, where.get("parent", "root"))
         case "modify", "account":
             row = have["associations"][where["name"], ""]
             set_limits(row, change.pop("grptres", ""))
+            if "parent" in change:
+                set_parent(have, where["name"], change.pop("parent"))
             row |= change
         case "add", "user":
             assert (where["account"], "") in have["associations"], "sacctmgr: this account doesn't exist"
-            have["associations"][where["account"], words[0]] = association()
+            have["associations"][where["account"], words[0]] = row = association()
+            set_limits(row, where.get("grptres", ""))
             have["defaults"].setdefault(words[0], where["account"])
         case "modify", "user" if "defaultaccount" in change:
             assert (change["defaultaccount"], where["name"]) in have["associations"]
             have["defaults"][where["name"]] = change["defaultaccount"]
         case "modify", "user":
-            have["associations"][where["account"], where["name"]] |= change
+            row = have["associations"][where["account"], where["name"]]
+            set_limits(row, change.pop("grptres", ""))
+            row |= change
         case "delete", "user":
             user, account = where["name"], where["account"]
             del have["associations"][account, user]
@@ -152,9 +167,20 @@ def make(have: Have, command: tuple[str, ...]) -> None:
                 del have["defaults"][user]
         case "delete", "account":
             assert not [1 for account, user in have["associations"] if account == where["name"] and user]
+            below = [row for row in have["associations"].values() if row["parentname"] == where["name"]]
+            assert not below, "sacctmgr deletes what is below, too"
             del have["associations"][where["name"], ""]
         case _:
             raise AssertionError(command)
+
+
+def set_parent(have: Have, name: str, parent: str) -> None:
+    """Slurm refuses an account below itself."""
+    above = parent
+    while above:
+        assert above != name and (above, "") in have["associations"], f"{name} below {parent}"
+        above = have["associations"][above, ""]["parentname"]
+    have["associations"][name, ""]["parentname"] = parent
 
 
 def set_limits(row: dict[str, Any], text: str) -> None:
@@ -171,6 +197,10 @@ def applied(document: dict[str, Any], have: Have) -> tuple[Have, list[str]]:
     for step in found.steps:
         make(made, step.command)
     return made, found.problems
+
+
+def _by_hand(have: Have, name: str) -> bool:
+    return have["accounts"].get(name, {}).get("description", f"team {name}") != f"team {name}"
 
 
 RUNS = settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -199,6 +229,9 @@ def test_what_others_made_stays(document: dict[str, Any], have: Have) -> None:
             for key, row in have["associations"].items():
                 if key[0] == name:
                     assert made["associations"][key] == row
+    assert {name for name, user in have["associations"] if not user and _by_hand(have, name)} <= {
+        name for name, _ in made["associations"]
+    }
     for name, one in have["qos"].items():
         if name == "normal":
             kept = {*filter(None, one["preempt"].split(","))}
@@ -211,12 +244,16 @@ def test_what_others_made_stays(document: dict[str, Any], have: Have) -> None:
 @given(document=documents(), have=states())
 def test_accounts_have_their_members_and_nobody_else(document: dict[str, Any], have: Have) -> None:
     made, problems = applied(document, have)
+    left: set[str] = set()
 
     for account in document["accounts"]:
-        name = account["name"]
-        if have["accounts"].get(name, {"description": f"team {name}"})["description"] != f"team {name}":
+        name, parent = account["name"], account.get("parent", "")
+        if _by_hand(have, name) or parent in left:
             assert any(name in problem for problem in problems)
+            left.add(name)
             continue
+        above = made["associations"][name, ""]["parentname"]
+        assert above == parent if parent else _by_hand(made, above)
         row = made["associations"][name, ""]
         assert row["fairshare"] == str(account["shares"])
         assert row["grptres"].get("gres/gpu") == account["limits"].get("gres/gpu")
@@ -224,6 +261,8 @@ def test_accounts_have_their_members_and_nobody_else(document: dict[str, Any], h
         members = {user for account_, user in made["associations"] if account_ == name and user}
         assert members == {user for user in account["users"] if user != "daemon"}
         assert all(made["associations"][name, user]["maxsubmit"] != "0" for user in members)
+        most = account.get("user_limits", {}).get("gres/gpu")
+        assert all(made["associations"][name, user]["grptres"].get("gres/gpu") == most for user in members)
         if "daemon" in account["users"]:
             assert any("daemon is a user of the system" in problem for problem in problems)
     for name in have["accounts"].keys() - {one["name"] for one in document["accounts"]}:
@@ -231,5 +270,7 @@ def test_accounts_have_their_members_and_nobody_else(document: dict[str, Any], h
         ours = one == {"description": f"team {name}", "organization": ORGANIZATION}
         if ours and (name, "") in have["associations"]:
             row = made["associations"].get((name, ""))
+            if any(f"the account {name}, whose team is gone, stays" in one for one in problems):
+                continue
             assert (row is None) == document["remove"]
             assert row is None or (row["grpjobs"], row["grpsubmit"]) == ("0", "0")

@@ -43,6 +43,21 @@ def test_most_nodes_of_a_job(team: Any, most: int) -> None:
         check_job(found, pool, most + 1, name)
 
 
+def test_limits_above_a_team_and_of_each_user_count() -> None:
+    teams = {
+        "science": {"quota": 8, "limit": 32},
+        "vision": {"parent": "science", "limit": 64, "most_per_user": 24},
+        "speech": {"parent": "vision"},
+    }
+    found = cluster(teams=teams)
+    pool = job_pool(found, None)
+
+    assert [most_nodes_of_job(found, pool, name) for name in teams] == [4, 3, 4]
+    alone = cluster(teams=teams, orchestrator__scheduler="kai")
+    with pytest.raises(JobError, match="only divides its share among its teams: --team, one of vision"):
+        check_job(alone, pool, 1, "science")
+
+
 def test_a_group_without_whole_accelerators_has_no_job() -> None:
     assert job_pool(cluster(), "train").nodes == 8
     with pytest.raises(JobError, match="one of train"):

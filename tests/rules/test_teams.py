@@ -38,7 +38,63 @@ def team(**fields: Any) -> dict[str, Any]:
     return {"teams": {"research": fields}}
 
 
+def tree(**fields: Any) -> dict[str, Any]:
+    """Two teams in `research`, which has 16 accelerators."""
+    below = {"parent": "research", "quota": 8}
+    return {"teams": {"research": {"quota": 16}, "vision": below | fields, "speech": below}}
+
+
 CASES = [
+    case(
+        "TEA034", tree(parent="reserch"), "teams.vision.parent", "there is no team `reserch`",
+        "parent: research", tree(),
+    ),
+    case(
+        "TEA034", tree(parent="vision"), "teams.vision.parent", "vision of vision", "remove parent", tree(),
+    ),
+    case(
+        "TEA034", tree() | {"teams.research.parent": "vision"}, "teams.research.parent",
+        "research of vision of research", "remove parent", {"teams.research.parent": ...},
+    ),
+    case(
+        "TEA035", tree(quota=12), "teams.vision.quota", "(vision 12, speech 8), and research has 16",
+        "quota: 8", {"teams.research.quota": 20},
+    ),
+    case(
+        "TEA035",
+        {
+            "teams": {
+                "research": {"quota": {"train": 8}},
+                "vision": {"parent": "research", "quota": {"train": 12}},
+            }
+        },
+        "teams.vision.quota.train", "of train of the teams in research", "8",
+        {"teams.vision.quota.train": 8},
+    ),
+    case(
+        "TEA035",
+        {
+            "node_groups.more": MORE,
+            "teams": {
+                "research": {"quota": 8},
+                "vision": {"parent": "research", "quota": {"more": 8}},
+            },
+        },
+        "teams.vision", "8 accelerators of more, and 0 are free", "by group",
+        {"teams.research.quota": {"more": 8}},
+    ),
+    case(
+        "TEA036", tree(limit=24) | {"teams.research.limit": 16}, "teams.vision.limit", "has no effect",
+        "limit: 16", {"teams.vision.limit": 16},
+    ),
+    case(
+        "TEA037", KAI | tree() | {"teams.research.members": [ROLE]}, "teams.research.members",
+        "takes no jobs in a queue with queues below it", "remove members", {"teams.research.members": ...},
+    ),
+    case(
+        "TEA038", tree(most_per_user=17) | {"teams.research.limit": 16}, "teams.vision.most_per_user",
+        "all of vision together 16", "most_per_user: 16", {"teams.vision.most_per_user": 16}, "prod",
+    ),
     case(
         "TEA001", team(quota={"trian": 8}), "teams.research.quota.trian", "does not exist", "train",
         team(quota={"train": 8}),
@@ -114,6 +170,14 @@ CASES = [
     case(
         "TEA008", TASKS | team(namespace="vision"), "teams.research.namespace", "hyperpod-ns-<team>",
         "remove namespace", team(), "hyperpod-eks-p5",
+    ),
+    case(
+        "TEA008", TASKS | tree(quota=8), "teams.vision.parent", "none is a part of another", "remove parent",
+        {"orchestrator.task_governance": False}, "hyperpod-eks-p5",
+    ),
+    case(
+        "TEA008", team(most_per_user=4), "teams.research.most_per_user", "does not know who submitted",
+        "a team of their own", team(limit=4),
     ),
     case(
         "TEA009", team(weight=2, users=["alice"]), "teams.research.weight", "fair share", "remove weight",

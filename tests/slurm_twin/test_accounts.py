@@ -111,6 +111,57 @@ def test_accounts_are_made_changed_and_closed(database: Twin) -> None:
     assert run(left, database)[-1].endswith(NOTHING)
 
 
+TREE: dict[str, Any] = {
+    "science": {"quota": 24, "limit": 32},
+    "vision": {"quota": 16, "parent": "science", "most_per_user": 8, "users": ["alice", "bob"]},
+    "speech": {"quota": 8, "parent": "science", "users": ["carol"]},
+}
+
+
+def tree(twin: Twin) -> dict[str, str]:
+    shown = sacctmgr(twin, "-nP", "show", "assoc", "cluster=twin", "format=account,user,parentname,grptres")
+    rows = [line.split("|") for line in shown if not line.startswith("root|")]
+    return {f"{account} {user}".strip(): f"{parent} {limit}".strip() for account, user, parent, limit in rows}
+
+
+def test_teams_of_teams_and_limits_of_users(database: Twin) -> None:
+    run(TREE, database, remove=True)
+    assert tree(database) == {
+        "science": "root gres/gpu=32", "vision": "science", "speech": "science",
+        "vision alice": "gres/gpu=8", "vision bob": "gres/gpu=8", "speech carol": "",
+    }  # fmt: skip
+    assert run(TREE, database)[-1].endswith(NOTHING)
+
+    # parent and child change places, a team moves, limits of users come and go
+    moved = {
+        "speech": {"quota": 24, "users": ["carol"], "most_per_user": 4},
+        "vision": {"quota": 8, "users": ["alice", "bob"]},
+        "science": {"quota": 16, "parent": "speech", "users": ["dora"]},
+    }
+    run(moved, database)
+    assert tree(database) == {
+        "speech": "root", "vision": "root", "science": "speech", "speech carol": "gres/gpu=4",
+        "vision alice": "", "vision bob": "", "science dora": "",
+    }  # fmt: skip
+    assert run(moved, database)[-1].endswith(NOTHING)
+    run(TREE, database)
+
+    # an account of others below one of ours is no victim of its end
+    sacctmgr(database, "-i", "add", "account", "theirs", "parent=science", "description=by hand")
+    lines = run({"vision": {"users": ["alice"]}}, database, remove=True, complete=False)
+    assert "below it is theirs" in lines[-1]
+    assert tree(database) == {
+        "science": "root gres/gpu=32", "theirs": "science", "vision": "root", "vision alice": "",
+    }  # fmt: skip
+    sacctmgr(database, "-i", "modify", "account", "theirs", "set", "parent=root")
+    run({"vision": {"users": ["alice"]}}, database, remove=True)
+    assert tree(database) == {"theirs": "root", "vision": "root", "vision alice": ""}
+    run(TREE, database)
+    run({"guests": {}}, database, remove=True)
+    assert tree(database) == {"theirs": "root", "guests": "root"}
+    sacctmgr(database, "-i", "delete", "account", "theirs")
+
+
 def test_what_others_made_stays(database: Twin) -> None:
     team = {"research": {"quota": 16, "users": ["alice"]}, "theirs": {"users": ["alice"]}}
     sacctmgr(database, "-i", "add", "account", "theirs", "description=by hand", "organization=prod")

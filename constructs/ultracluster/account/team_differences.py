@@ -54,7 +54,8 @@ def _difference(
 
 
 def _details(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in new.items():
+    for key in {**new, **old}:
+        value = new.get(key)
         if key in ("name", "users") or value == old.get(key):
             continue
         yield f"{key}: {_text(old[key])} -> {_text(value)}" if key in old else f"{key}: {_text(value)}"

@@ -25,6 +25,11 @@ class Team(Model):
     limit: Accelerators | dict[GroupName, Accelerators] | None = None
     """Accelerators at the most, with those that are borrowed: in total, or by node group; no limit by
     default. Equal to `quota`, the team borrows nothing, and so it does of a group that is not named."""
+    parent: TeamName | None = None
+    """Team that this one is a part of. Its quota comes out of the parent's, and what the parent's teams leave
+    idle goes to each other first."""
+    most_per_user: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """Slurm: GPUs at the most in all running jobs of one user in the team; no limit by default."""
     lend: bool = True
     """Others may use what the team leaves idle, until it needs it again."""
     weight: Annotated[int, Field(ge=1, le=1_000_000)] = 1

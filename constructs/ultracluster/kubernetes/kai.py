@@ -1,4 +1,4 @@
-"""KAI Scheduler: teams as queues below one parent, whole jobs placed at once, close to each other.
+"""KAI Scheduler: teams as a tree of queues, whole jobs placed at once, close to each other.
 
 Objects of kai-scheduler/KAI-Scheduler v0.17.0: `scheduling.run.ai/v2` and `kai.scheduler/v1alpha1`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import kinds_of, levels
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import pools, quotas, total_amount
+from ultracluster.model.team_shares import parents_first, pools, quotas, teams_of, total_amount
 
 Manifest = dict[str, Any]
 
@@ -50,12 +50,17 @@ def kai_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     ]
     given = {name: sum(quota.values()) for name, quota in quotas(cluster).items()}
     queues: list[Manifest] = []
+    teams = cluster.environment.teams
     if given:
-        queues.append(_queue(PARENT, {"quota": sum(given.values()), "limit": _UNLIMITED}))
-    for name, quota in given.items():
-        team = cluster.environment.teams[name]
-        limit = _UNLIMITED if team.limit is None else total_amount(team.limit)
-        queues.append(_queue(name, {"quota": quota, "limit": limit}, weight=team.weight, parent=PARENT))
+        everything = sum(given[name] for name in teams_of(teams, None))
+        queues.append(_queue(PARENT, {"quota": everything, "limit": _UNLIMITED}))
+    for name in parents_first(teams):
+        team = teams[name]
+        gpu = {
+            "quota": given[name],
+            "limit": _UNLIMITED if team.limit is None else total_amount(team.limit),
+        }
+        queues.append(_queue(name, gpu, weight=team.weight, parent=team.parent or PARENT))
     return (*topologies, *priority_classes(), *queues)
 
 

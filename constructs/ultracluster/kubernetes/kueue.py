@@ -1,4 +1,4 @@
-"""Kueue: teams as queues of one cohort, whole jobs admitted at once, close to each other.
+"""Kueue: teams as queues of a tree of cohorts, whole jobs admitted at once, close to each other.
 
 Objects of `kueue.x-k8s.io/v1beta2` (kubernetes-sigs/kueue v0.19.2).
 """
@@ -18,7 +18,17 @@ from ultracluster.kubernetes.topology import kinds_of, levels, topology_of
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
 from ultracluster.model.devices import claims_devices
-from ultracluster.model.team_shares import PRIORITIES, Pool, limits, namespace_of, pools, quotas
+from ultracluster.model.team_shares import (
+    PRIORITIES,
+    Pool,
+    limits,
+    namespace_of,
+    own_quotas,
+    parents_first,
+    pools,
+    quotas,
+    teams_of,
+)
 
 Manifest = dict[str, Any]
 
@@ -98,9 +108,9 @@ def kueue_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         )
         for pool in there
     ]
-    given = quotas(cluster)
+    own = own_quotas(cluster)
     spare = {
-        pool.group: pool.total - sum(quota.get(pool.group, 0) for quota in given.values()) for pool in there
+        pool.group: pool.total - sum(quota.get(pool.group, 0) for quota in own.values()) for pool in there
     }
     cohort = _object("Cohort", COHORT, _filled(resourceGroups=_groups(there, spare)))
     priorities = [
@@ -113,7 +123,8 @@ def kueue_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         }
         for name, value in PRIORITIES.items()
     ]
-    return (*topologies, *flavors, cohort, *priorities, *_queues(cluster, there, given))
+    cohorts = [cohort, *_cohorts(cluster, there)]
+    return (*topologies, *flavors, *cohorts, *priorities, *_queues(cluster, there, own))
 
 
 def flavor(pool: Pool) -> str:
@@ -126,28 +137,60 @@ def queue(team: str | None) -> str:
     return team or EVERYONE
 
 
+def _cohorts(cluster: Cluster, there: tuple[Pool, ...]) -> list[Manifest]:
+    """A cohort of each team with teams below it: its limit and its weight are of all their queues and its own
+    together. What it has itself is in its queue."""
+    teams, given = cluster.environment.teams, quotas(cluster)
+    cohorts: list[Manifest] = []
+    for name in parents_first(teams):
+        team = teams[name]
+        if not teams_of(teams, name):
+            continue
+        limited = team.limit is not None or not team.lend
+        borrow = _borrowed(cluster, there, team, given[name])
+        groups = _groups(there, {}, borrow=borrow, lend=team.lend) if limited else []
+        spec = {"parentName": team.parent or COHORT, "fairSharing": {"weight": str(team.weight)}}
+        cohorts.append(_object("Cohort", name, spec | _filled(resourceGroups=groups)))
+    return cohorts
+
+
+def _borrowed(
+    cluster: Cluster, there: tuple[Pool, ...], team: Team, quota: Mapping[str, int]
+) -> dict[str, int] | None:
+    """What a team may have above its quota, by group; None is no limit."""
+    limit = limits(cluster, team)
+    if limit is None:
+        return None
+    return {pool.group: limit.get(pool.group, 0) - quota.get(pool.group, 0) for pool in there}
+
+
 def _queues(
-    cluster: Cluster, there: tuple[Pool, ...], given: Mapping[str, Mapping[str, int]]
+    cluster: Cluster, there: tuple[Pool, ...], own: Mapping[str, Mapping[str, int]]
 ) -> list[Manifest]:
-    if not cluster.environment.teams:
+    teams = cluster.environment.teams
+    if not teams:
         return _team_queue(EVERYONE, "default", Team(), _groups(there, {}))
     manifests: list[Manifest] = []
-    for name, team in cluster.environment.teams.items():
-        limit = limits(cluster, team)
-        borrow = None
-        if limit is not None:
-            borrow = {pool.group: limit.get(pool.group, 0) - given[name].get(pool.group, 0) for pool in there}
-        groups = _groups(there, given[name], borrow=borrow, lend=team.lend)
-        manifests += _team_queue(name, namespace_of(cluster, name), team, groups)
+    for name, team in teams.items():
+        namespace = namespace_of(cluster, name)
+        if teams_of(teams, name):
+            # limit, weight and what is lent are its cohort's
+            alike = Team(preempt_own=team.preempt_own)
+            manifests += _team_queue(name, namespace, alike, _groups(there, own[name]), cohort=name)
+            continue
+        groups = _groups(there, own[name], borrow=_borrowed(cluster, there, team, own[name]), lend=team.lend)
+        manifests += _team_queue(name, namespace, team, groups, cohort=team.parent or COHORT)
     return manifests
 
 
-def _team_queue(name: str, namespace: str, team: Team, groups: list[Manifest]) -> list[Manifest]:
+def _team_queue(
+    name: str, namespace: str, team: Team, groups: list[Manifest], *, cohort: str = COHORT
+) -> list[Manifest]:
     cluster_queue = _object(
         "ClusterQueue",
         queue(name),
         {
-            "cohortName": COHORT,
+            "cohortName": cohort,
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
             "queueingStrategy": "BestEffortFIFO",
             "resourceGroups": groups,

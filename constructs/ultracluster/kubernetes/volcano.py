@@ -6,6 +6,7 @@ takes (docs/user-guide: capacity plugin, HyperNode auto discovery, network topol
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,14 @@ from ultracluster.kubernetes.topology import HOST, LAYERS
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
 from ultracluster.model.devices import claims_efa
-from ultracluster.model.team_shares import Pool, pools, quotas, total_amount
+from ultracluster.model.team_shares import (
+    Pool,
+    parents_first,
+    pools,
+    quotas,
+    teams_of,
+    total_amount,
+)
 
 Manifest = dict[str, Any]
 
@@ -47,7 +55,7 @@ def volcano_values(cluster: Cluster) -> dict[str, Any]:
                     {"name": "drf", "enablePreemptable": False},
                     {"name": "predicates"},
                     # in the place of `proportion`: quotas that are lent and taken back
-                    {"name": "capacity"},
+                    {"name": "capacity", **({"enableHierarchy": True} if _tree(cluster) else {})},
                     {"name": "nodeorder"},
                     {"name": "binpack"},
                     {"name": "network-topology-aware", "arguments": {"weight": 10, **binpack}},
@@ -78,26 +86,56 @@ def volcano_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         ValueError: quotas that the cluster does not have.
     """
     there = {pool.group: pool for pool in pools(cluster)}
-    queues: list[Manifest] = []
-    for name, quota in quotas(cluster).items():
-        team = cluster.environment.teams[name]
+    teams, given = cluster.environment.teams, quotas(cluster)
+    specs: dict[str, Manifest] = {}
+    # a queue is made after its parent, and has as much as its children's rounded shares
+    for name in reversed(parents_first(teams)):
+        team, quota = teams[name], given[name]
         deserved: dict[str, Fraction] = {}
         for group, amount in quota.items():
             for resource, each in _of_a_node(there[group], efa=not claims_efa(cluster)).items():
                 share = Fraction(amount * each, there[group].per_node)
                 deserved[resource] = deserved.get(resource, Fraction(0)) + share
-        amounts = {resource: _quantity(resource, value) for resource, value in deserved.items()}
-        spec: Manifest = {"reclaimable": True}
+        below = [specs[one] for one in teams_of(teams, name)]
+        amounts = _whole(deserved, [one["deserved"] for one in below if "deserved" in one])
+        kept = [one["guarantee"] for one in below if "guarantee" in one]
+        if not team.lend:
+            # of accelerators only: of processors a node has fewer to give than its type has
+            own = {there[group].resource for group in quota}
+            kept = [{key: amount for key, amount in amounts.items() if key in own}]
+        spec: Manifest = {"reclaimable": True, **({"parent": team.parent} if team.parent else {})}
         if amounts:
-            spec["deserved"] = amounts
-            if not team.lend:
-                # of accelerators only: of processors a node has fewer to give than its type has
-                kept = {there[group].resource for group in quota}
-                spec["guarantee"] = {"resource": {key: amounts[key] for key in amounts if key in kept}}
+            spec |= {"deserved": amounts, **({"guarantee": _whole({}, kept)} if kept else {})}
         if team.limit is not None and there:
-            spec["capability"] = {next(iter(there.values())).resource: str(total_amount(team.limit))}
-        queues.append({"apiVersion": _API, "kind": "Queue", "metadata": {"name": name}, "spec": spec})
+            spec["capability"] = {next(iter(there.values())).resource: total_amount(team.limit)}
+        specs[name] = spec
+    queues = [
+        {"apiVersion": _API, "kind": "Queue", "metadata": {"name": name}, "spec": _written(specs[name])}
+        for name in parents_first(teams)
+    ]
     return (*priority_classes(), *queues)
+
+
+def _tree(cluster: Cluster) -> bool:
+    return any(team.parent for team in cluster.environment.teams.values())
+
+
+def _whole(shares: Mapping[str, Fraction], least: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Shares rounded up, as accelerators are whole; not less than these together."""
+    names = dict.fromkeys([*shares, *(name for one in least for name in one)])
+    return {
+        name: max(-(-shares.get(name, Fraction(0)) // 1), sum(one.get(name, 0) for one in least))
+        for name in names
+    }
+
+
+def _written(spec: Manifest) -> Manifest:
+    quantities = ("deserved", "guarantee", "capability")
+    written = {
+        key: {name: _quantity(name, amount) for name, amount in value.items()} if key in quantities else value
+        for key, value in spec.items()
+    }
+    return written | ({"guarantee": {"resource": written["guarantee"]}} if "guarantee" in spec else {})
 
 
 def _of_a_node(pool: Pool, *, efa: bool) -> dict[str, int]:
@@ -113,11 +151,8 @@ def _of_a_node(pool: Pool, *, efa: bool) -> dict[str, int]:
     return {resource: each for resource, each in node.items() if each}
 
 
-def _quantity(resource: str, value: Fraction) -> str:
-    """A share as a quantity, rounded up: accelerators are whole, and decide."""
-    whole = -(-value.numerator // value.denominator)
-    unit = {"memory": "Gi", "hugepages-2Mi": "Mi"}.get(resource, "")
-    return f"{whole}{unit}"
+def _quantity(resource: str, amount: int) -> str:
+    return f"{amount}{ {'memory': 'Gi', 'hugepages-2Mi': 'Mi'}.get(resource, '') }"
 
 
 __all__ = ["TIERS", "volcano_objects", "volcano_values"]

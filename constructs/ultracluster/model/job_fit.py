@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.model.cluster import Cluster
-from ultracluster.model.team_shares import Pool, pools, quotas
+from ultracluster.model.team_shares import Pool, lineage, only_divides, pools, quotas
 
 
 class JobError(ValueError):
@@ -39,13 +39,18 @@ def most_nodes_of_job(cluster: Cluster, pool: Pool, team: str | None) -> int:
     """Nodes of a pool that a job of a team can have at once; of a job without a team where it is None.
 
     A total limit counts over all groups; a limit by group never takes away what the team is guaranteed.
+    Limits of the teams above it count, too, and that of each user.
     """
-    limit = cluster.environment.teams[team].limit if team else None
-    if team is None or limit is None:
+    if team is None:
         return pool.nodes
-    own = quotas(cluster)[team].get(pool.group, 0)
-    most = limit if isinstance(limit, int) else max(own, limit.get(pool.group, 0))
-    return min(pool.nodes, most // pool.per_node)
+    teams, most = cluster.environment.teams, [pool.total]
+    for name in lineage(teams, team):
+        limit = teams[name].limit
+        if limit is not None:
+            own = quotas(cluster)[name].get(pool.group, 0)
+            most.append(limit if isinstance(limit, int) else max(own, limit.get(pool.group, 0)))
+    most += [teams[team].most_per_user or pool.total]
+    return min(most) // pool.per_node if pool.per_node else pool.nodes
 
 
 def check_job(cluster: Cluster, pool: Pool, nodes: int, team: str | None) -> None:
@@ -54,6 +59,11 @@ def check_job(cluster: Cluster, pool: Pool, nodes: int, team: str | None) -> Non
     Raises:
         JobError: the group, or the limit of the team, is too small for it.
     """
+    if team is not None and only_divides(cluster, team):
+        below = ", ".join(name for name, one in cluster.environment.teams.items() if one.parent == team)
+        raise JobError(
+            f"no job can be in {team}, which only divides its share among its teams: --team, one of {below}"
+        )
     if nodes > pool.nodes:
         raise JobError(f"{pool.group} has {pool.nodes} nodes: a job on {nodes} can never start")
     most = most_nodes_of_job(cluster, pool, team)

@@ -1,6 +1,7 @@
 """Teams as accounts of Slurm: shares, limits, members, and QOS by the names of the priorities.
 
-A quota becomes the account's fair share, a limit its GrpTRES, priorities become QOS of the same names
+A quota becomes the account's fair share among its siblings, a limit its GrpTRES, a limit of each user the
+GrpTRES of his association with the account, a parent the parent account, priorities QOS of the same names
 (sacctmgr manual, Slurm 22.05 to 26.05).
 """
 
@@ -10,7 +11,13 @@ from typing import Any
 
 from ultracluster.model.cluster import Cluster
 from ultracluster.model.people import team_users
-from ultracluster.model.team_shares import DEFAULT_PRIORITY, PRIORITIES, quotas, total_amount
+from ultracluster.model.team_shares import (
+    DEFAULT_PRIORITY,
+    PRIORITIES,
+    parents_first,
+    quotas,
+    total_amount,
+)
 
 PREEMPTED = "low"
 """Jobs of this priority give way to all others: they are put back into the queue. Between the others nobody
@@ -40,8 +47,11 @@ def slurm_teams(cluster: Cluster) -> dict[str, Any]:
                 "shares": sum(shares[name].values()),
                 "limits": {} if team.limit is None else {"gres/gpu": total_amount(team.limit)},
                 "users": list(members[name]),
+                # only where they are written, so that documents of others stay as they are
+                **({"parent": team.parent} if team.parent else {}),
+                **({"user_limits": {"gres/gpu": team.most_per_user}} if team.most_per_user else {}),
             }
-            for name, team in teams.items()
+            for name, team in ((name, teams[name]) for name in parents_first(teams))
         ],
         "users": [{"name": user, "default_account": _default(cluster, user, members)} for user in users],
     }

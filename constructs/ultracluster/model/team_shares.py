@@ -97,17 +97,69 @@ def total_amount(amount: int | Mapping[str, int] | None) -> int:
 
 
 def quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
-    """Guaranteed accelerators by group, for each team; groups without any are left out.
+    """Guaranteed accelerators by group, for each team; groups without any are left out. What a team's teams
+    have is part of what it has.
 
     Quotas by group come first. Totals take what is left, from the groups in their order: the first team from
     the first group on.
 
     Raises:
-        ValueError: there is no such group, or not as many accelerators.
+        ValueError: there is no such group, not as many accelerators, or no such parent.
     """
-    free = {pool.group: pool.total for pool in pools(cluster)}
-    shares: dict[str, dict[str, int]] = {name: {} for name in cluster.environment.teams}
+    teams = cluster.environment.teams
+    shares = _taken(teams_of(teams, None), {pool.group: pool.total for pool in pools(cluster)})
+    for name in parents_first(teams):
+        shares |= _taken(teams_of(teams, name), dict(shares[name]))
+    if lost := [name for name in teams if name not in shares]:
+        raise ValueError(f"teams.{lost[0]}: its parents are no teams, or parents of each other")
+    return {name: shares[name] for name in teams}
+
+
+def own_quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
+    """Of `quotas`, what none of a team's teams has.
+
+    Raises:
+        ValueError: as `quotas`.
+    """
+    given = quotas(cluster)
+    own = {name: dict(quota) for name, quota in given.items()}
     for name, team in cluster.environment.teams.items():
+        for group, amount in given[name].items() if team.parent else ():
+            own[team.parent or ""][group] -= amount
+    return own
+
+
+def teams_of(teams: Mapping[str, Team], parent: str | None) -> dict[str, Team]:
+    """Teams whose parent it is; those without one for None."""
+    return {name: team for name, team in teams.items() if team.parent == parent}
+
+
+def parents_first(teams: Mapping[str, Team], parent: str | None = None) -> tuple[str, ...]:
+    """All teams below a parent, each after its own; without those in a circle, and below no team."""
+    below = teams_of(teams, parent)
+    return (*below, *(name for one in below for name in parents_first(teams, one)))
+
+
+def lineage(teams: Mapping[str, Team], name: str) -> tuple[str, ...]:
+    """A team, its parent, and so on; ends at a parent that is no team or is in the list already."""
+    found: list[str] = []
+    above: str | None = name
+    while above in teams and above not in found:
+        found.append(above)
+        above = teams[above].parent
+    return tuple(found)
+
+
+def only_divides(cluster: Cluster, name: str) -> bool:
+    """Whether no job can be in the team, because its teams share what it has: queues of KAI and Volcano take
+    jobs or have queues below them, not both."""
+    return scheduler_of(cluster) in ("kai", "volcano") and bool(teams_of(cluster.environment.teams, name))
+
+
+def _taken(teams: Mapping[str, Team], free: dict[str, int]) -> dict[str, dict[str, int]]:
+    """What each of these teams gets of what is free, which gets less."""
+    shares: dict[str, dict[str, int]] = {name: {} for name in teams}
+    for name, team in teams.items():
         if not isinstance(team.quota, int):
             for group, amount in team.quota.items():
                 if amount > free.get(group, 0):
@@ -116,7 +168,7 @@ def quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
                 free[group] -= amount
                 if amount:
                     shares[name][group] = amount
-    for name, team in cluster.environment.teams.items():
+    for name, team in teams.items():
         if isinstance(team.quota, int):
             missing = team.quota
             for group in free:
@@ -156,9 +208,14 @@ __all__ = [
     "Pool",
     "Scheduler",
     "limits",
+    "lineage",
     "namespace_of",
+    "only_divides",
+    "own_quotas",
+    "parents_first",
     "pools",
     "quotas",
     "scheduler_of",
+    "teams_of",
     "total_amount",
 ]

@@ -45,6 +45,16 @@ class _Option:
 
 
 _OPTIONS: Mapping[str, _Option] = {
+    "parent": _Option(
+        schedulers=frozenset({"kueue", "volcano", "kai", "slurm"}),
+        why="a compute quota is a team's of the cluster, and none is a part of another",
+        note="with orchestrator.task_governance: false teams may be in teams",
+    ),
+    "most_per_user": _Option(
+        schedulers=frozenset({"slurm"}),
+        why="it counts accelerators by queue, and does not know who submitted a job",
+        note="give the person a team of their own, with a `parent` and a `limit`",
+    ),
     "lend": _Option(
         schedulers=frozenset({"kueue", "volcano", "task-governance"}),
         why="there idle accelerators of a team are always lent",

@@ -9,7 +9,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, ask, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import Pool, pools, total_amount
+from ultracluster.model.team_shares import Pool, pools, teams_of, total_amount
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
@@ -43,7 +43,7 @@ def unknown_group(team: Team, cluster: Cluster) -> Iterator[Breach]:
     2, "error", "All quotas together fit in the cluster", source="this configuration: node_groups", date=DATE
 )
 def too_much(cluster: Cluster) -> Iterator[Breach]:
-    teams = cluster.environment.teams
+    teams = teams_of(cluster.environment.teams, None)  # what the others have is part of it
     if not teams or _types_unknown(cluster):
         return
     over = False

@@ -60,12 +60,12 @@ def not_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Clust
     teams = cluster.environment.teams
     if not teams:
         return
-    limited = any(team.limit is not None for team in teams.values())
+    limited = any(team.limit is not None or team.most_per_user for team in teams.values())
     for key, value in settings.slurm_settings.items():
         given = {word.lower() for word in words(str(value))}
         match key.lower():
             case "accountingstorageenforce" if limited and not given & {"limits", "safe", "all"}:
-                why = "without `limits` slurmctld ignores the limits of accounts."
+                why = "without `limits` slurmctld ignores the limits of accounts and users."
             case "prioritytype" if "priority/multifactor" not in given:
                 why = f"{value} knows no shares: the teams' jobs start in the order of their arrival."
             case "priorityweightfairshare" if given == {"0"}:

@@ -1,0 +1,175 @@
+"""Rules on: teams in teams, and limits of each user."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from ultracluster.config.remedy import anywhere, ask, drop, write
+from ultracluster.config.teams import Team
+from ultracluster.model import Cluster
+from ultracluster.model.team_shares import (
+    lineage,
+    only_divides,
+    pools,
+    quotas,
+    scheduler_of,
+    teams_of,
+    total_amount,
+)
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import SLURM, TEA
+from ultracluster.rules.teams.fields import KAI, KUEUE, SACCTMGR, TITLES, VOLCANO
+
+DATE = "2026-11-28"
+COHORTS = f"{KUEUE} (Cohort: a circle of parents disables all its queues)"
+LEAVES = f"{KAI}, docs/queues; {VOLCANO}, docs/design/hierarchical-queue-on-capacity-plugin"
+
+
+@TEA.rule(34, "error", "A team's parent is another team, and not below it", source=COHORTS, date=DATE)
+def parent_is_there(cluster: Cluster) -> Iterator[Breach]:
+    teams = cluster.environment.teams
+    for name, team in teams.items():
+        path = ("teams", name, "parent")
+        if team.parent is None:
+            continue
+        if team.parent not in teams:
+            near = difflib.get_close_matches(team.parent, [other for other in teams if other != name], n=1)
+            yield Breach(path, f"there is no team `{team.parent}`.", write(near[0]) if near else drop())
+        elif teams[lineage(teams, name)[-1]].parent == name:
+            circle = " of ".join((*lineage(teams, name), name))
+            yield Breach(path, f"a team cannot be a part of itself: {circle}.", drop())
+
+
+@TEA.rule(
+    35,
+    "error",
+    "The quotas of a team's teams fit in its own",
+    source=f"{VOLCANO} (deserved of children); this configuration: a quota comes out of the parent's",
+    date=DATE,
+)
+def quotas_in_quota(cluster: Cluster) -> Iterator[Breach]:
+    teams, broken = cluster.environment.teams, False
+    for name, team in teams.items():
+        below = teams_of(teams, name)
+        for group, most, amounts in _compared(team, below):
+            sum_ = sum(amounts.values())
+            if sum_ <= most:
+                continue
+            broken = True
+            largest = max(amounts, key=lambda one: amounts[one])
+            of, key = (f" of {group}", (group,)) if group else ("", ())
+            listed = ", ".join(f"{one} {amount}" for one, amount in amounts.items() if amount)
+            less = write(amounts[largest] - sum_ + most) if amounts[largest] >= sum_ - most else drop()
+            yield Breach(
+                ("teams", largest, "quota", *key),
+                f"the quotas{of} of the teams in {name} add up to {sum_} ({listed}), and {name} has {most}: "
+                "they come out of it.",
+                less | anywhere({("teams", name, "quota", *key): sum_}),
+            )
+    if not broken:
+        yield from _not_divided(cluster)
+
+
+@TEA.rule(
+    36,
+    "error",
+    "A limit does not exceed that of a team above",
+    source=f"{VOLCANO} (capability of children); {SACCTMGR} (GrpTRES holds for an account and all below it)",
+    date=DATE,
+)
+def limit_in_limit(cluster: Cluster) -> Iterator[Breach]:
+    teams = cluster.environment.teams
+    for name, team in teams.items():
+        for above in lineage(teams, name)[1:]:
+            limit = teams[above].limit
+            if team.limit is None or limit is None:
+                continue
+            if total_amount(team.limit) > (most := total_amount(limit)):
+                yield Breach(
+                    ("teams", name, "limit"),
+                    f"the limit is {total_amount(team.limit)}, and {above}, of which {name} is a part, is "
+                    f"limited to {most}: it has no effect.",
+                    write(most) if isinstance(team.limit, int) else drop(),
+                )
+
+
+@TEA.rule(37, "error", "A team that only divides its share has no members", source=LEAVES, date=DATE)
+def members_of_a_parent(cluster: Cluster) -> Iterator[Breach]:
+    for name, team in cluster.environment.teams.items():
+        if team.members and only_divides(cluster, name):
+            yield Breach(
+                ("teams", name, "members"),
+                f"{TITLES[scheduler_of(cluster)]} takes no jobs in a queue with queues below it, and "
+                f"{', '.join(teams_of(cluster.environment.teams, name))} are below {name}.",
+                drop().noting("make a team for them, with a `parent`")
+                | anywhere({("orchestrator", "scheduler"): "kueue"}),
+            )
+
+
+@TEA.rule(
+    38,
+    "error",
+    "The limit of each user is below that of the team",
+    source=f"{SACCTMGR} (GrpTRES of a user's association)",
+    date=DATE,
+    kinds=SLURM,
+)
+def limit_of_users(cluster: Cluster) -> Iterator[Breach]:
+    teams, there = cluster.environment.teams, pools(cluster)
+    everything = sum(pool.total for pool in there)
+    for name, team in teams.items():
+        if team.most_per_user is None:
+            continue
+        path = ("teams", name, "most_per_user")
+        limits = [
+            total_amount(one) for above in lineage(teams, name) if (one := teams[above].limit) is not None
+        ]
+        others = [pool for pool in there if pool.resource != "nvidia.com/gpu"]
+        if others:
+            yield Breach(
+                path,
+                f"Slurm's accounting counts NVIDIA GPUs, and {others[0].group} has {others[0].resource}.",
+                drop(),
+            )
+        elif there and team.most_per_user > (most := min([everything, *limits])):
+            yield Breach(
+                path,
+                f"each user may have {team.most_per_user} GPUs, and all of {name} together {most}: the limit "
+                "has no effect.",
+                write(most) if most else drop(),
+            )
+
+
+def _compared(team: Team, below: Mapping[str, Team]) -> Iterator[tuple[str, int, dict[str, int]]]:
+    """A group, or "" for all, the team's quota of it, and the quotas of the teams below it."""
+    if isinstance(team.quota, Mapping):
+        by_group = {name: one.quota for name, one in below.items() if isinstance(one.quota, Mapping)}
+        for group in dict.fromkeys(group for quota in by_group.values() for group in quota):
+            yield (
+                group,
+                team.quota.get(group, 0),
+                {name: by[group] for name, by in by_group.items() if group in by},
+            )
+    if below:
+        yield "", total_amount(team.quota), {name: total_amount(one.quota) for name, one in below.items()}
+
+
+def _not_divided(cluster: Cluster) -> Iterator[Breach]:
+    """Quotas that fit in total, and not by group: a total is taken from the groups in their order."""
+    teams = cluster.environment.teams
+    trees = [name for name, team in teams.items() if team.parent]
+    fits = total_amount({name: total_amount(team.quota) for name, team in teams_of(teams, None).items()})
+    if not trees or fits > sum(pool.total for pool in pools(cluster)):
+        return
+    if any(teams[lineage(teams, name)[-1]].parent is not None for name in trees):
+        return  # TEA034 has a word about it
+    try:
+        quotas(cluster)
+    except ValueError as error:
+        if any(isinstance(teams[name].quota, Mapping) for name in trees):
+            yield Breach(
+                ("teams", trees[0]),
+                f"{str(error).removeprefix('teams.')} in the quota of its parent.",
+                ask("decision", "give the parent's quota by group, too"),
+            )
