@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from ultracluster.catalog import instance_type
 from ultracluster.catalog.hyperpod_eks import (
     health_agent_image,
     health_agent_regions,
     hyperpod_kubernetes_agreed,
     hyperpod_kubernetes_pages,
     hyperpod_kubernetes_window,
-    mig_manager_knows,
-    mig_profiles,
 )
 from ultracluster.config.kubernetes import HyperPodEks
 
@@ -19,14 +16,6 @@ def test_the_agents_image_is_in_the_region_that_asks() -> None:
     regions = health_agent_regions()
     assert regions
     assert all(f".{region}." in health_agent_image(region) for region in regions)
-
-
-def test_profiles_divide_a_gpu_and_other_types_have_none() -> None:
-    h100, plain = instance_type("p5.48xlarge"), instance_type("m5.large")
-    assert h100 and plain
-    assert mig_profiles(h100)["1g.10gb"] == 7
-    assert all(count > 0 for count in mig_profiles(h100).values())
-    assert (dict(mig_profiles(plain)), mig_manager_knows(plain)) == ({}, False)
 
 
 def test_the_window_of_releases_is_in_order() -> None:

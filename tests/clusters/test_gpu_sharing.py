@@ -10,7 +10,7 @@ from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.eks import charts
-from ultracluster.catalog.hyperpod_eks import mig_profiles
+from ultracluster.catalog.mig import mig_profiles
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.kubernetes.charts import Chart, device_charts
 from ultracluster.kubernetes.gpu_sharing import plugin_configurations
@@ -62,7 +62,55 @@ def test_every_mig_profile_of_hyperpod_is_a_label_of_its_nodes() -> None:
     known = instance_types()["p5en.48xlarge"]
     for profile in mig_profiles(known):
         group = a_group(mig_profile=profile)
-        assert node_labels("train", group, known)["nvidia.com/mig.config"] == f"all-{profile}"
+        assert (
+            node_labels("train", group, known)["nvidia.com/mig.config"] == f"all-{profile.replace('+', '.')}"
+        )
+
+
+def layouts(changes: dict[str, Any]) -> dict[str, Any]:
+    """Of the operator's values the configurations of its MIG manager, and the labels of the nodes."""
+    found = {"orchestrator.gpu_plugin": "gpu-operator", **changes}
+    cluster = resolve(loaded(changed(environment_data("eks-p5en"), found)).environment)
+    labels = {
+        name: node_labels(name, group.settings, group.checked_type).get("nvidia.com/mig.config")
+        for name, group in cluster.with_role("compute").items()
+    }
+    manager = made(found)["gpu-operator"].values["migManager"]
+    return {"labels": labels, "config": manager.get("config")}
+
+
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [({"mig_profile": "1g.18gb+me"}, "all-1g.18gb.me"), ({"mig_layout": "all-balanced"}, "all-balanced")],
+)
+def test_the_mig_manager_knows_profiles_and_the_balanced_layout_itself(
+    fields: dict[str, Any], label: str
+) -> None:
+    found = layouts({f"{TRAIN}.{key}": value for key, value in fields.items()})
+    assert found == {"labels": {"train": label}, "config": None}
+
+
+def test_other_layouts_are_configurations_of_ours_with_all_that_nodes_name() -> None:
+    other = {"role": "compute", "instance_type": "p4d.24xlarge", "count": 1, "mig_profile": "1g.10gb"}
+    mixed = [{"1g.18gb": 3, "4g.71gb": 1}] * 6 + [{}, {"7g.141gb": 1}]
+    found = layouts({f"{TRAIN}.mig_layout": mixed, "node_groups.old": other})
+    assert found["labels"] == {"train": "ultracluster-train", "old": "all-1g.10gb"}
+    config = found["config"]
+    assert config["create"] is True and config["name"]
+    manager = json.loads(config["data"]["config.yaml"])
+
+    assert manager["version"] == "v1" and set(manager["mig-configs"]) == {
+        "all-disabled",
+        *found["labels"].values(),
+    }
+    assert manager["mig-configs"]["ultracluster-train"] == [
+        {"devices": [0, 1, 2, 3, 4, 5], "mig-enabled": True, "mig-devices": {"1g.18gb": 3, "4g.71gb": 1}},
+        {"devices": [6], "mig-enabled": False},
+        {"devices": [7], "mig-enabled": True, "mig-devices": {"7g.141gb": 1}},
+    ]
+    (old,) = manager["mig-configs"]["all-1g.10gb"]
+    # four of an A100 with 40 GB, where one with 80 has seven
+    assert old["mig-devices"] == {"1g.10gb": 4} and "0x20B010DE" in old["device-filter"]
 
 
 def test_each_number_of_slices_is_a_configuration_by_the_name_on_its_nodes() -> None:

@@ -81,3 +81,34 @@ def test_options_of_a_team_reach_kueue() -> None:
     assert nominal(queue, "lendingLimit") == {"train": 0}
     assert queue["spec"]["fairSharing"] == {"weight": "3"}
     assert queue["spec"]["preemption"]["withinClusterQueue"] == "Never"
+
+
+def test_a_mixed_layout_is_one_kind_of_which_quotas_count_gpus() -> None:
+    layout = {"1g.18gb": 2, "2g.35gb": 1, "3g.71gb": 1}
+    whole = {"role": "compute", "instance_type": "p5en.48xlarge", "count": 1}
+    env = environment(
+        {
+            "orchestrator.gpu_plugin": "gpu-operator",
+            "node_groups.train.count": 2,
+            "node_groups.train.mig_layout": layout,
+            "node_groups.small": {**whole, "mig_profile": "1g.18gb"},
+            "node_groups.whole": whole,
+            "teams": {
+                "research": {"quota": {"train": 5}, "limit": {"train": 7, "small": 3}},
+                "product": {"quota": {"small": 4}},
+            },
+        }
+    )
+    queue, cohort = of_kind(env, "ClusterQueue")["research"], of_kind(env, "Cohort")["teams"]
+    (mixed, plain_gpus) = queue["spec"]["resourceGroups"]
+    names = ["nvidia.com/mig-1g.18gb", "nvidia.com/mig-2g.35gb", "nvidia.com/mig-3g.71gb"]
+
+    def amounts(of: dict[str, Any], field: str) -> dict[str, list[int]]:
+        return {one["name"]: [resource[field] for resource in one["resources"]] for one in of["flavors"]}
+
+    # a resource is in one group only, and each of its flavors has all of them
+    assert (mixed["coveredResources"], plain_gpus["coveredResources"]) == (names, ["nvidia.com/gpu"])
+    assert amounts(mixed, "nominalQuota") == {"train": [10, 5, 5], "small": [0, 0, 0]}
+    assert amounts(mixed, "borrowingLimit") == {"train": [4, 2, 2], "small": [3, 0, 0]}
+    spare = cohort["spec"]["resourceGroups"][0]
+    assert amounts(spare, "nominalQuota") == {"train": [22, 11, 11], "small": [8 * 7 - 4, 0, 0]}

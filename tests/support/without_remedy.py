@@ -22,7 +22,6 @@ WITHOUT_REMEDY = {
     "EKS029": "decision",
     "EKS031": "decision",
     "EKS032": "decision",
-    "EKS043": "fact",
     "EKS054": "fact",
     "EKS104": "fact",
     "ENV002": "action",

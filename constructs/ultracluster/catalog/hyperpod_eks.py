@@ -1,6 +1,6 @@
 """What HyperPod on EKS brings along, and MIG profiles.
 
-`hyperpod_eks.json` and `mig_profiles.json` hold them with source and date.
+`hyperpod_eks.json` holds them with source and date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ultracluster.catalog.instance_facts import InstanceType
 from ultracluster.catalog.instances import instance_types
 
 
@@ -153,34 +152,6 @@ def tiered_checkpoints() -> Mapping[str, Any]:
     return MappingProxyType(_document()["tiered_checkpoints"])
 
 
-def mig_profiles(instance_type: InstanceType) -> Mapping[str, int]:
-    """How many instances each MIG profile makes of one GPU, smallest first; empty where it has no MIG."""
-    gpu = _gpu(instance_type)
-    return MappingProxyType(dict(gpu["profiles"]) if gpu else {})
-
-
-def mig_manager_knows(instance_type: InstanceType) -> bool:
-    """Whether the GPU operator's own list has `all-<profile>` for the GPU's profiles."""
-    gpu = _gpu(instance_type)
-    return bool(gpu and gpu["labels"])
-
-
-def _gpu(instance_type: InstanceType) -> Mapping[str, Any] | None:
-    accelerator = instance_type.accelerator
-    if accelerator is None or not accelerator.count:
-        return None
-    each = accelerator.memory_gib / accelerator.count
-    fitting = [
-        gpu for gpu in _gpus().values() if gpu["accelerator"] == accelerator.name and each >= gpu["from_gib"]
-    ]
-    return max(fitting, key=lambda gpu: gpu["from_gib"], default=None)
-
-
 @cache
 def _document() -> Mapping[str, Any]:
     return json.loads(Path(__file__).with_name("hyperpod_eks.json").read_text(encoding="utf-8"))
-
-
-@cache
-def _gpus() -> Mapping[str, Mapping[str, Any]]:
-    return json.loads(Path(__file__).with_name("mig_profiles.json").read_text(encoding="utf-8"))["gpus"]

@@ -63,6 +63,11 @@ class Taint(Model):
     """What happens to pods that do not tolerate it."""
 
 
+MigProfile = Annotated[str, Field(pattern=r"^[1-9]g\.[0-9]+gb(\+me)?$", examples=["1g.10gb", "1g.10gb+me"])]
+MigProfiles = dict[MigProfile, Annotated[int, Field(ge=1, le=7)]]
+"""Instances of each profile on one GPU."""
+
+
 class RestrictedLustre(Model):
     """A Lustre file system that HyperPod makes for restricted groups, and AWS bills to this account."""
 
@@ -169,12 +174,23 @@ class NodeGroup(Model):
     """Kubernetes labels of the nodes."""
     taints: Many[Taint] = ()
     """Kubernetes taints of the nodes."""
-    mig_profile: Annotated[str, Field(pattern=r"^[1-9]g\.[0-9]+gb$", examples=["1g.10gb"])] | None = None
+    mig_profile: MigProfile | None = None
     """Kubernetes: cut each GPU into as many MIG instances of this profile as fit, each with memory of its
-    own; needs `gpu_plugin: gpu-operator`, whose MIG manager does it when a node joins."""
+    own; needs `gpu_plugin: gpu-operator`, whose MIG manager does it when a node joins. `+me` is the one
+    instance of a GPU that has its media engines."""
+    mig_layout: Literal["all-balanced"] | MigProfiles | Many[MigProfiles] | None = None
+    """Kubernetes: MIG instances of several profiles, in place of `mig_profile`: `all-balanced`, which is two
+    small ones, one of twice and one of four times their memory; numbers by profile for each GPU, `{1g.10gb:
+    3, 4g.40gb: 1}`; or a list of such, one for each GPU of a node, where `{}` leaves a GPU whole. Quotas of
+    teams count GPUs then, each with its part of a node's instances."""
     gpu_time_slices: Annotated[int, Field(ge=2, le=64)] | None = None
     """EKS: hand each GPU to so many pods at once, which take turns and share its memory. They ask for
     `nvidia.com/gpu.shared` instead of `nvidia.com/gpu`."""
+
+    @property
+    def mig_key(self) -> Literal["mig_layout", "mig_profile"] | None:
+        """The field that cuts the GPUs; None where none does."""
+        return "mig_profile" if self.mig_profile else "mig_layout" if self.mig_layout else None
 
     @property
     def image_parameter(self) -> str | None:

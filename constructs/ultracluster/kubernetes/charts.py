@@ -14,7 +14,7 @@ from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import NEURON, charts, kube_scheduler_tag
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.claims import EFA_DRIVER, NVIDIA_DRIVER, nvidia_driver_values
-from ultracluster.kubernetes.gpu_sharing import WHOLE, plugin_configurations
+from ultracluster.kubernetes.gpu_sharing import WHOLE, mig_configurations, plugin_configurations
 from ultracluster.kubernetes.labels import GPU_LABEL
 from ultracluster.kubernetes.metrics.objects import dcgm_values
 from ultracluster.kubernetes.tolerations import Tolerations, system_tolerations, with_tolerations
@@ -105,6 +105,8 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
         named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
         shared: dict[str, Any] = {"devicePlugin": {"config": named}} if turns else {}
+        layouts = mig_configurations(cluster.with_role("compute"))
+        mig = {"create": True, "name": "mig-configs", "data": {"config.yaml": layouts}}
         if collects(cluster):
             # the operator's own exporter can name no host engine by the node's address, and starts another
             shared["dcgmExporter"] = {"enabled": False}
@@ -119,7 +121,10 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             "daemonsets": {"tolerations": TOLERATIONS},
             # resources by profile (nvidia.com/mig-1g.10gb); cutting GPUs asks for a reboot on EC2
             "mig": {"strategy": "mixed"},
-            "migManager": {"env": [{"name": "WITH_REBOOT", "value": "true"}]},
+            "migManager": {
+                "env": [{"name": "WITH_REBOOT", "value": "true"}],
+                **({"config": mig} if layouts else {}),
+            },
             **shared,
         }
         if domains:

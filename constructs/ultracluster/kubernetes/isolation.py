@@ -181,11 +181,13 @@ def resource_quota(cluster: Cluster, team: str) -> Manifest:
             # a limit by group never takes away what is guaranteed
             own = quotas(cluster)[team].get(pool.group, 0)
             most = min(most, max(own, given.limit.get(pool.group, 0)))
-        by_resource[pool.resource] = by_resource.get(pool.resource, 0) + most
-    hard |= {
-        f"requests.{resource}": str(min(most, given.limit) if isinstance(given.limit, int) else most)
-        for resource, most in by_resource.items()
-    }
+        elif given.limit is not None:
+            most = min(most, given.limit)
+        for resource, amount in pool.resources(most).items():
+            by_resource[resource] = by_resource.get(resource, 0) + amount
+            if isinstance(given.limit, int) and not pool.mixed:
+                by_resource[resource] = min(by_resource[resource], given.limit)
+    hard |= {f"requests.{resource}": str(most) for resource, most in by_resource.items()}
     groups = cluster.with_role("compute").values()
     if groups and all(group.type and group.type.vcpu and group.type.memory_gib for group in groups):
         types = [(group.most_nodes, known) for group in groups for known in group.known_types]
@@ -215,7 +217,7 @@ def elastic_quota(cluster: Cluster) -> tuple[Manifest, ...]:
     hard: dict[str, int] = {}
     for pool in pools(cluster):
         efa = pool.instance_type.least_efa_interfaces or 0
-        for resource, amount in ((pool.resource, pool.per_node), ("vpc.amazonaws.com/efa", efa)):
+        for resource, amount in (*pool.offered.items(), ("vpc.amazonaws.com/efa", efa)):
             if amount:
                 key = f"requests.{resource}"
                 hard[key] = hard.get(key, 0) + amount * pool.nodes

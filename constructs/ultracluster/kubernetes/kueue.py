@@ -219,29 +219,34 @@ def _groups(
     borrow: Mapping[str, int] | None = None,
     lend: bool = True,
 ) -> list[Manifest]:
-    """A resource group for each kind of accelerator, with a flavor for each node group."""
-    by_resource: dict[str, list[Pool]] = {}
+    """A resource group for each kind of accelerator, with a flavor for each node group. A resource may be in
+    one of them only: what mixed MIG layouts offer together is one, of which a flavor may have nothing."""
+    groups: list[tuple[list[str], list[Pool]]] = []
     for pool in there:
-        by_resource.setdefault(pool.resource, []).append(pool)
+        names, pools_of = list(pool.offered), [pool]
+        for one in [one for one in groups if set(one[0]) & set(names)]:
+            groups.remove(one)
+            names, pools_of = list(dict.fromkeys([*one[0], *names])), [*one[1], *pools_of]
+        groups.append((names, pools_of))
+
+    def resource(pool: Pool, name: str) -> Manifest:
+        borrowed = None if borrow is None else pool.resources(max(0, borrow[pool.group])).get(name, 0)
+        return {
+            "name": name,
+            "nominalQuota": pool.resources(nominal.get(pool.group, 0)).get(name, 0),
+            **({} if borrowed is None else {"borrowingLimit": borrowed}),
+            **({} if lend else {"lendingLimit": 0}),
+        }
+
     return [
         {
-            "coveredResources": [resource],
+            "coveredResources": names,
             "flavors": [
-                {
-                    "name": flavor(pool),
-                    "resources": [
-                        {
-                            "name": resource,
-                            "nominalQuota": nominal.get(pool.group, 0),
-                            **({} if borrow is None else {"borrowingLimit": max(0, borrow[pool.group])}),
-                            **({} if lend else {"lendingLimit": 0}),
-                        }
-                    ],
-                }
-                for pool in of
+                {"name": flavor(pool), "resources": [resource(pool, name) for name in names]}
+                for pool in pools_of
             ],
         }
-        for resource, of in by_resource.items()
+        for names, pools_of in groups
     ]
 
 

@@ -16,7 +16,7 @@ def node_labels(name: str, group: NodeGroup, instance_type: InstanceType) -> dic
     labels = {GROUP_LABEL: name, ROLE_LABEL: group.role}
     if instance_type.accelerator and instance_type.accelerator.manufacturer == "NVIDIA":
         labels[GPU_LABEL] = "true"
-    return labels | sharing_labels(group) | group.labels
+    return labels | sharing_labels(name, group) | group.labels
 
 
 def default_taints(group: NodeGroup, instance_type: InstanceType) -> tuple[Taint, ...]:

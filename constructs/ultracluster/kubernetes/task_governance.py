@@ -159,20 +159,20 @@ def governance_script(cluster: Cluster) -> str:
 def _resources(there: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[Properties]:
     """Accelerators by instance type; groups of one type count together."""
     found: dict[tuple[str, str], int] = {}
-    for group, amount in amounts.items():
-        pool = there[group]
-        key = (pool.instance_type.hyperpod_name, pool.settings.mig_profile or "")
-        found[key] = found.get(key, 0) + amount
+    for group, total in amounts.items():
+        for resource, amount in there[group].resources(total).items():
+            key = (there[group].instance_type.hyperpod_name, resource.removeprefix("nvidia.com/"))
+            found[key] = found.get(key, 0) + amount
     return [
         {
             "InstanceType": instance_type,
             **(
-                {"AcceleratorPartition": {"Type": f"mig-{profile}", "Count": amount}}
-                if profile
+                {"AcceleratorPartition": {"Type": resource, "Count": amount}}
+                if resource.startswith("mig-")
                 else {"Accelerators": amount}
             ),
         }
-        for (instance_type, profile), amount in found.items()
+        for (instance_type, resource), amount in found.items()
         if amount
     ]
 

@@ -36,7 +36,7 @@ _DISCOVERY = "aws"
 
 def volcano_values(cluster: Cluster) -> dict[str, Any]:
     """Values of the chart: plugins of the scheduler, and where its controller learns of the network."""
-    resources = sorted({pool.resource for pool in pools(cluster)})
+    resources = sorted({name for pool in pools(cluster) for name in pool.offered})
     weights = {f"hypernode.binpack.resources.{name}": 10 for name in resources}
     binpack = {"hypernode.binpack.resources": ", ".join(resources), **weights} if resources else {}
     scheduler: Manifest = {
@@ -101,13 +101,13 @@ def volcano_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         kept = [one["guarantee"] for one in below if "guarantee" in one]
         if not team.lend:
             # of accelerators only: of processors a node has fewer to give than its type has
-            own = {there[group].resource for group in quota}
+            own = {name for group in quota for name in there[group].offered}
             kept = [{key: amount for key, amount in amounts.items() if key in own}]
         spec: Manifest = {"reclaimable": True, **({"parent": team.parent} if team.parent else {})}
         if amounts:
             spec |= {"deserved": amounts, **({"guarantee": _whole({}, kept)} if kept else {})}
         if team.limit is not None and there:
-            spec["capability"] = {next(iter(there.values())).resource: total_amount(team.limit)}
+            spec["capability"] = next(iter(there.values())).resources(total_amount(team.limit))
         specs[name] = spec
     queues = [
         {"apiVersion": _API, "kind": "Queue", "metadata": {"name": name}, "spec": _written(specs[name])}
@@ -145,7 +145,7 @@ def _of_a_node(pool: Pool, *, efa: bool) -> dict[str, int]:
     its jobs could be ended for them however few accelerators they have (capacity plugin, reclaim).
     """
     instance_type = pool.instance_type
-    node = {pool.resource: pool.per_node, "cpu": instance_type.vcpu, "memory": int(instance_type.memory_gib)}
+    node = {**pool.offered, "cpu": instance_type.vcpu, "memory": int(instance_type.memory_gib)}
     if interfaces := instance_type.least_efa_interfaces:
         node |= {"vpc.amazonaws.com/efa": interfaces * efa, "hugepages-2Mi": HUGE_PAGES_MIB}
     return {resource: each for resource, each in node.items() if each}

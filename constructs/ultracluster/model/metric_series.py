@@ -13,6 +13,7 @@ from math import prod
 from ultracluster.catalog.metrics import Metric, metrics
 from ultracluster.model.cluster import Cluster, Group
 from ultracluster.model.inference import serves
+from ultracluster.model.mig import gpu_layouts
 
 HEAD_ROOM = 1.5
 """Budget for each series on paper: disks and interfaces that nobody foresaw, several jobs on a node."""
@@ -167,9 +168,9 @@ def _things(cluster: Cluster, group: Group, *, asks_slurm: bool) -> dict[str, fl
     types = group.known_types
     accelerators = [one.accelerator for one in types if one.accelerator]
     gpus = max((one.count for one in accelerators if one.manufacturer == "NVIDIA"), default=0)
-    if group.settings.mig_profile:
-        # a GPU has seven slices; dcgm-exporter has each instance beside the GPU
-        gpus *= 7 // int(group.settings.mig_profile[0]) + 1
+    if group.settings.mig_key:
+        # dcgm-exporter has each instance beside the GPU
+        gpus += max(sum(sum(layout.values()) for layout in gpu_layouts(group.settings, one)) for one in types)
     neuron = [one for one in accelerators if one.manufacturer == "AWS"]
     devices = max((one.count for one in neuron), default=0)
     cores = max((one.count * _CORES_OF_NEURON.get(one.name, 8) for one in neuron), default=0)

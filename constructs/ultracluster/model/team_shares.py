@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.hyperpod_eks import mig_profiles
+from ultracluster.catalog.mig import mig_profiles
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.teams import Team
 from ultracluster.model.cluster import Cluster
+from ultracluster.model.mig import gpu_layouts, mig_resource, mig_resources
 
 Scheduler = Literal["kueue", "volcano", "kai", "task-governance", "slurm", "none"]
 
@@ -31,9 +32,11 @@ class Pool:
     """The first type of the group."""
     resource: str
     """As Kubernetes names it: `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `aws.amazon.com/neuron`, or
-    `nvidia.com/gpu.shared` where GPUs take turns."""
+    `nvidia.com/gpu.shared` where GPUs take turns; of a mixed MIG layout the first."""
     per_node: int
-    """Of a node; where a group has several types, of the type with the fewest."""
+    """Of a node; where a group has several types, of the type with the fewest. GPUs of a mixed layout."""
+    mixed: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Resources of a node that a mixed MIG layout makes; empty without one."""
     nodes: int
     """At the most."""
     started_for_pods: bool = False
@@ -46,7 +49,19 @@ class Pool:
     @property
     def whole(self) -> bool:
         """Whether accelerators are not shared by several pods."""
-        return not (self.settings.mig_profile or self.settings.gpu_time_slices)
+        return not (self.settings.mig_key or self.settings.gpu_time_slices)
+
+    @property
+    def offered(self) -> Mapping[str, int]:
+        """What the device plugin offers of a node."""
+        return self.mixed or {self.resource: self.per_node}
+
+    def resources(self, amount: int) -> dict[str, int]:
+        """What so many of its accelerators are to pods: of a mixed layout each GPU's part of a node's
+        instances, rounded down."""
+        return {name: count * amount // self.per_node for name, count in self.mixed.items()} or {
+            self.resource: amount
+        }
 
 
 def scheduler_of(cluster: Cluster) -> Scheduler:
@@ -69,9 +84,13 @@ def pools(cluster: Cluster) -> tuple[Pool, ...]:
             continue
         resource = "nvidia.com/gpu" if accelerators[0].manufacturer == "NVIDIA" else "aws.amazon.com/neuron"
         per_node = min(one.count for one in accelerators)
+        mixed: dict[str, int] = {}
         if settings.mig_profile:
-            resource = f"nvidia.com/mig-{settings.mig_profile}"
+            resource = mig_resource(settings.mig_profile)
             per_node *= mig_profiles(types[0]).get(settings.mig_profile, 0)
+        elif settings.mig_layout:
+            mixed = mig_resources(gpu_layouts(settings, types[0]))
+            resource = next(iter(mixed), resource)
         elif settings.gpu_time_slices:
             resource = "nvidia.com/gpu.shared"
             per_node *= settings.gpu_time_slices
@@ -82,6 +101,7 @@ def pools(cluster: Cluster) -> tuple[Pool, ...]:
                 instance_type=types[0],
                 resource=resource,
                 per_node=per_node,
+                mixed=mixed,
                 nodes=group.most_nodes,
                 started_for_pods=group.for_pods,
             )
@@ -144,7 +164,7 @@ def lineage(teams: Mapping[str, Team], name: str) -> tuple[str, ...]:
     """A team, its parent, and so on; ends at a parent that is no team or is in the list already."""
     found: list[str] = []
     above: str | None = name
-    while above in teams and above not in found:
+    while above is not None and above in teams and above not in found:
         found.append(above)
         above = teams[above].parent
     return tuple(found)

@@ -31,7 +31,12 @@ DATA = RuleSet("DATA", "Keys, retention and the accounting database")
 HYP = RuleSet("HYP", "HyperPod", kinds=HYPERPOD)
 HPS = RuleSet("HPS", "HyperPod with Slurm", kinds=frozenset({"hyperpod-slurm"}))
 HPE = RuleSet("HPE", "HyperPod on EKS", kinds=frozenset({"hyperpod-eks"}))
-EKS = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
+EKS = RuleSet(
+    "EKS",
+    "Kubernetes on EKS",
+    kinds=KUBERNETES,
+    retired={43: "the GPU operator's MIG manager knows the profiles of every GPU since v26.7.0"},
+)
 PCL = RuleSet(
     "PCL",
     "ParallelCluster",

@@ -97,7 +97,7 @@ def expectations(cluster: Cluster) -> dict[str, Expected]:
     """What the nodes of each group must show, by the group's name."""
     environment, kubernetes = cluster.environment, cluster.traits.kubernetes
     home = environment.storage.openzfs
-    offered = {pool.group: (pool.resource, pool.per_node) for pool in pools(cluster)}
+    offered = {pool.group: next(iter(pool.offered.items())) for pool in pools(cluster)}
     expected: dict[str, Expected] = {}
     for name, group in cluster.groups.items():
         compute, lustres = group.role == "compute", cluster.lustres_of(name).values()

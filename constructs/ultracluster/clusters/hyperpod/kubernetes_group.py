@@ -7,12 +7,13 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.hyperpod_eks import mig_profiles
+from ultracluster.catalog.mig import mig_profiles
 from ultracluster.clusters.hyperpod.group import common_properties, pascal, volumes
 from ultracluster.config.nodes import RestrictedLustre, SharedRestrictedLustre
 from ultracluster.kubernetes.labels import node_labels
 from ultracluster.model import Group
 from ultracluster.model.capacity import decide
+from ultracluster.model.mig import gpu_layouts
 
 EKS_ENTRY = "hyperpod_eks_on_create.sh"
 """There is no other lifecycle mode than `on-create`."""
@@ -43,8 +44,9 @@ def kubernetes_group(
     decision = decide(group.capacity, orchestrator="hyperpod-eks", placement="none", instance_type=known)
     if decision.severity == "error":
         raise ValueError(f"{name}: {decision.message}")
-    if group.mig_profile and group.mig_profile not in mig_profiles(known):
-        raise ValueError(f"{name}: the GPUs of {known.name} have no MIG profile {group.mig_profile}")
+    for layout in gpu_layouts(group, known):
+        if missing := [profile for profile in layout if profile not in mig_profiles(known)]:
+            raise ValueError(f"{name}: the GPUs of {known.name} have no MIG profile {missing[0]}")
     types = [f"ml.{one}" for one in (group.instance_type, *group.instance_types)]
     return cluster.ClusterInstanceGroupProperty(
         instance_group_name=name,

@@ -145,9 +145,9 @@ def claims_of_nothing(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
     date=DATE,
 )
 def mig_without_cdmm(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]:
-    if group.settings.mig_profile and group.launcher == settings.kind and _imex(group):
+    if group.settings.mig_key and group.launcher == settings.kind and _imex(group):
         yield Breach(
-            ("mig_profile",),
+            (group.settings.mig_key,),
             f"the driver of {_names(group)} in EKS's images has coherent memory (CDMM), which excludes MIG.",
             drop(),
         )

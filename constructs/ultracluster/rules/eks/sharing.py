@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.hyperpod_eks import mig_manager_knows, mig_profiles
+from ultracluster.catalog.mig import fits_on_gpu, mig_profiles
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, write
 from ultracluster.model import Group
+from ultracluster.model.mig import gpu_layouts
 from ultracluster.rules.eks.groups import EKS_ONLY
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
@@ -34,21 +35,25 @@ def mig_by_label(group: Group) -> Iterator[Breach]:
 
 @EKS.rule(41, "error", "The GPU supports the MIG profile", source=MIG, date=DATE)
 def mig_profile_exists(group: Group) -> Iterator[Breach]:
-    profile = group.settings.mig_profile if _judged(group) else None
-    for kind in filter(None, group.types):
+    key = group.settings.mig_key
+    for kind in filter(None, group.types if _judged(group) and key else ()):
         profiles = mig_profiles(kind)
-        if profile is None or profile in profiles:
+        asked = _profiles(group, kind) or ["all-balanced"]
+        wrong = [one for one in asked if one not in profiles]
+        if not wrong or not key:
             continue
+        profile = wrong[0]
         what = kind.accelerator.name if kind.accelerator else "no accelerator"
         has = (
             f"its profiles are {', '.join(profiles)}"
             if profiles
             else "it cannot be divided into MIG instances"
         )
+        near = _nearest_profile(profile, kind)
         yield Breach(
-            ("mig_profile",),
+            (key,),
             f"`{profile}` on {kind.name} ({what}): {has}.",
-            write(near) if (near := _nearest_profile(profile, kind)) else drop(),
+            write(near if key == "mig_profile" else _nearest_layout(group, kind)) if near else drop(),
         )
 
 
@@ -63,9 +68,9 @@ def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]
     if not _judged(group):
         return
     plugin = settings.gpu_plugin
-    if group.settings.mig_profile and plugin != "gpu-operator":
+    if group.settings.mig_key and plugin != "gpu-operator":
         yield Breach(
-            ("mig_profile",),
+            (group.settings.mig_key,),
             f"gpu_plugin is {plugin}, and the MIG manager that divides GPUs is a part of the GPU operator.",
             anywhere({("orchestrator", "gpu_plugin"): "gpu-operator"}),
         )
@@ -78,25 +83,36 @@ def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]
 
 
 @EKS.rule(
-    43,
-    "warning",
-    "The GPU operator's MIG manager knows the profile",
-    source=OPERATOR,
-    date=DATE,
+    106,
+    "error",
+    "The instances of a MIG layout fit on its GPU",
+    source="NVIDIA Multi-Instance GPU User Guide, GPU instance placements; catalog/mig_profiles.json",
+    date="2026-11-28",
 )
-def mig_manager_has_it(group: Group) -> Iterator[Breach]:
-    profile = group.settings.mig_profile if _judged(group) else None
-    for kind in filter(None, group.types):
-        if profile in mig_profiles(kind) and not mig_manager_knows(kind):
-            yield Breach(
-                ("mig_profile",),
-                f"no known list of the GPU operator has profiles of {kind.name}: it would not recognise "
-                f"`all-{profile}`.",
-                ask(
-                    "fact",
-                    "chart_values: {gpu-operator: {migManager: {config: ...}}} with a list of your own",
-                ),
-            )
+def layout_fits(group: Group) -> Iterator[Breach]:
+    layout, kind = group.settings.mig_layout if _judged(group) else None, group.type
+    if not layout or kind is None or not mig_profiles(kind):
+        return
+    if group.settings.mig_profile:
+        yield Breach(("mig_layout",), "mig_profile cuts the same GPUs: one of the two.", drop())
+        return
+    layouts, gpus = gpu_layouts(group.settings, kind), kind.accelerator.count if kind.accelerator else 0
+    if isinstance(layout, tuple) and len(layouts) != gpus:
+        yield Breach(
+            ("mig_layout",),
+            f"{len(layouts)} entries, and {kind.name} has {gpus} GPUs: one for each, `{{}}` to stay whole.",
+            write([dict(layouts[number % len(layouts)]) for number in range(gpus)]),
+        )
+    for number, one in enumerate(layouts):
+        if one in layouts[:number] or not set(one) <= set(mig_profiles(kind)) or fits_on_gpu(kind, one):
+            continue
+        asked = ", ".join(f"{count} x {profile}" for profile, count in one.items())
+        yield Breach(
+            ("mig_layout", number) if isinstance(layout, tuple) else ("mig_layout",),
+            f"{asked} have no place on one GPU of {kind.name}: each takes some of its 7 compute slices "
+            "and 8 slices of memory, side by side.",
+            write(_that_fits(kind, one)),
+        )
 
 
 @EKS.rule(
@@ -108,21 +124,21 @@ def mig_manager_has_it(group: Group) -> Iterator[Breach]:
     kinds=EKS_ONLY,
 )
 def sharing_where(group: Group) -> Iterator[Breach]:
-    slices, profile = group.settings.gpu_time_slices, group.settings.mig_profile
-    if not slices and not profile:
+    slices, mig = group.settings.gpu_time_slices, group.settings.mig_key
+    if not slices and not mig:
         return
     if group.role != "compute":
         yield Breach(
-            ("mig_profile" if profile else "gpu_time_slices",),
+            (mig or "gpu_time_slices",),
             f"nodes of role {group.role} run no jobs, and no device plugin for them is installed.",
             drop(),
         )
-    elif slices and profile:
+    elif slices and mig:
         yield Breach(
             ("gpu_time_slices",),
             "GPUs divided by MIG cannot be time-sliced as well: pods that share a MIG instance would lose "
             "the memory of their own that MIG gives them.",
-            drop() | beside(mig_profile=DROP),
+            drop() | beside(**{mig: DROP}),
         )
     elif slices and group.type:
         accelerator = group.type.accelerator
@@ -151,6 +167,35 @@ def slices_and_fabric(group: Group) -> Iterator[Breach]:
             "pod on a GPU may take its time and memory.",
             drop().noting("use a type without EFA for notebooks and small models"),
         )
+
+
+def _profiles(group: Group, kind: InstanceType) -> list[str]:
+    """Every profile that the group asks for, each once."""
+    return list(dict.fromkeys(profile for one in gpu_layouts(group.settings, kind) for profile in one))
+
+
+def _that_fits(kind: InstanceType, layout: Mapping[str, int]) -> dict[str, int]:
+    """The layout with as many instances as have a place, the largest first."""
+    found: dict[str, int] = {}
+    for profile in sorted(layout, key=lambda one: (-int(one.partition("g")[0]), one)):
+        for count in range(1, layout[profile] + 1):
+            if fits_on_gpu(kind, found | {profile: count}):
+                found[profile] = count
+    return {profile: found[profile] for profile in layout if profile in found}
+
+
+def _nearest_layout(group: Group, kind: InstanceType) -> object:
+    """The same with profiles that the GPU has."""
+    known, layout = mig_profiles(kind), group.settings.mig_layout
+
+    def near(one: Mapping[str, int]) -> dict[str, int]:
+        alike = {
+            profile if profile in known else _nearest_profile(profile, kind): count
+            for profile, count in one.items()
+        }
+        return _that_fits(kind, alike)
+
+    return [near(one) for one in layout] if isinstance(layout, tuple) else near(dict(layout or {}))  # pyright: ignore
 
 
 def _judged(group: Group) -> bool:

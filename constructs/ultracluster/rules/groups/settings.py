@@ -149,6 +149,10 @@ SETTINGS: Mapping[str, _Setting] = {
         has=_kubernetes,
         why="only the GPU operator of Kubernetes cuts the GPUs of a group",
     ),
+    "mig_layout": _Setting(
+        has=_kubernetes,
+        why="only the GPU operator of Kubernetes cuts the GPUs of a group",
+    ),
     "gpu_time_slices": _Setting(
         has=lambda group: group.traits.kubernetes and not group.in_service,
         why="only the device plugin of EKS nodes gives a GPU to several pods",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
+from ultracluster.catalog.mig import is_partition, mig_profiles
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL
-from ultracluster.config.remedy import ask, drop, write
+from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
+from ultracluster.model.mig import gpu_layouts
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous
 from ultracluster.rules.sets import HPE
@@ -19,6 +22,7 @@ _HYPERPOD_ONLY = (
     "deep_health_checks",
     "efa_interface",
     "instance_types",
+    "mig_layout",
     "mig_profile",
     "min_count",
     "patching",
@@ -70,7 +74,7 @@ def system_is_eks(group: Group) -> Iterator[Breach]:
 def room_for_labels(group: Group) -> Iterator[Breach]:
     kind, labels = group.type, len(group.settings.labels)
     gpu = bool(kind and kind.accelerator and kind.accelerator.manufacturer == "NVIDIA")
-    ours = len(_OWN_LABELS) + gpu + bool(group.settings.mig_profile)
+    ours = len(_OWN_LABELS) + gpu + bool(group.settings.mig_key)
     if group.in_service and labels <= _MOST_LABELS < labels + ours:
         yield Breach(
             ("labels",),
@@ -192,3 +196,24 @@ def volume_for_nothing(group: Group) -> Iterator[Breach]:
             "A group that was created with it keeps it until its nodes are replaced.",
             drop(),
         )
+
+
+@HPE.rule(
+    123,
+    "error",
+    "Task governance counts the MIG profile",
+    source="SageMaker API reference, AcceleratorPartitionConfig (Type)",
+    date="2026-11-28",
+)
+def counted_partition(group: Group, settings: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    if not (settings.task_governance and cluster.environment.teams and group.in_service and group.type):
+        return
+    key = group.settings.mig_key
+    for profile in {one: 0 for layout in gpu_layouts(group.settings, group.type) for one in layout}:
+        if key and profile in mig_profiles(group.type) and not is_partition(profile):
+            yield Breach(
+                (key,),
+                f"a compute quota has no partition `{profile}`: teams could not be given it.",
+                anywhere({("orchestrator", "task_governance"): False}) | drop(),
+            )
+            return

@@ -36,6 +36,7 @@ _LACKING = (
     "image_release",
     "labels",
     "lifecycle_steps",
+    "mig_layout",
     "mig_profile",
     "min_count",
     "patching",

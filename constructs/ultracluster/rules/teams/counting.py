@@ -31,7 +31,7 @@ from ultracluster.rules.teams.quotas import amounts_of
     date=DATE,
 )
 def total_of_several_kinds(team: Team, cluster: Cluster) -> Iterator[Breach]:
-    kinds = sorted({pool.resource for pool in pools(cluster)})
+    kinds = sorted({" with ".join(pool.offered) for pool in pools(cluster)})
     if len(kinds) < 2:
         return
     by_group = scheduler_of(cluster) in BY_GROUP

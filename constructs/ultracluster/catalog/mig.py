@@ -1,0 +1,89 @@
+"""GPUs that MIG cuts: profiles of each, and which of them fit on one GPU together.
+
+`mig_profiles.json` has them with source and date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ultracluster.catalog.instance_facts import InstanceType
+
+
+def mig_profiles(instance_type: InstanceType) -> Mapping[str, int]:
+    """How many instances each MIG profile makes of one GPU, smallest first; empty where it has no MIG."""
+    gpu = _gpu(instance_type)
+    return MappingProxyType({**gpu["profiles"], gpu["media"]: 1} if gpu else {})
+
+
+def balanced_profiles(instance_type: InstanceType) -> Mapping[str, int]:
+    """Instances of each profile that the layout `all-balanced` makes of one GPU; empty without MIG."""
+    gpu = _gpu(instance_type)
+    return MappingProxyType(dict(gpu["balanced"]) if gpu else {})
+
+
+def mig_devices(instance_type: InstanceType) -> tuple[str, ...]:
+    """PCI ids of its GPUs, as mig-parted filters by them."""
+    gpu = _gpu(instance_type)
+    return tuple(gpu["devices"]) if gpu else ()
+
+
+def fits_on_gpu(instance_type: InstanceType, profiles: Mapping[str, int]) -> bool:
+    """Whether these instances have a place on one GPU together. Of its seven compute slices and eight slices
+    of memory each takes some, and only certain ones."""
+    known = mig_profiles(instance_type)
+    if any(count > known.get(profile, 0) for profile, count in profiles.items()):
+        return False
+    wanted = [_placement(profile, known) for profile, count in profiles.items() for _ in range(count)]
+    slices = sum(int(profile.partition("g")[0]) * count for profile, count in profiles.items())
+    return slices <= _SLICES and _placed(sorted(wanted, reverse=True), frozenset())
+
+
+def is_partition(profile: str) -> bool:
+    """Whether a compute quota of task governance can count it."""
+    return profile in _document()["partitions"]
+
+
+_SLICES = 7
+Place = tuple[int, tuple[int, ...]]
+
+
+def _placement(profile: str, known: Mapping[str, int]) -> Place:
+    slices = profile.partition(".")[0]
+    double = slices == "1g" and "+" not in profile and known[profile] < _SLICES
+    size, starts = _document()["placements"]["1g double" if double else slices]
+    return size, tuple(starts)
+
+
+def _placed(wanted: Sequence[Place], taken: frozenset[int]) -> bool:
+    if not wanted:
+        return True
+    size, starts = wanted[0]
+    places = (frozenset(range(start, start + size)) for start in starts)
+    return any(not place & taken and _placed(wanted[1:], taken | place) for place in places)
+
+
+def _gpu(instance_type: InstanceType) -> Mapping[str, Any] | None:
+    accelerator = instance_type.accelerator
+    if accelerator is None or not accelerator.count:
+        return None
+    each = accelerator.memory_gib / accelerator.count
+    fitting = [
+        gpu
+        for gpu in _document()["gpus"].values()
+        if gpu["accelerator"] == accelerator.name and each >= gpu["from_gib"]
+    ]
+    return max(fitting, key=lambda gpu: gpu["from_gib"], default=None)
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_name("mig_profiles.json").read_text(encoding="utf-8"))
+
+
+__all__ = ["balanced_profiles", "fits_on_gpu", "is_partition", "mig_devices", "mig_profiles"]
