@@ -66,6 +66,12 @@ MOST = "node_groups.train.max_count"
 IDLE = "node_groups.train.scaledown_seconds"
 GPUS = {"name": "gpu", "type": "b200", "file": "/dev/nvidia[0-7]"}
 FOUND = {"auto_detect": "nvml"}
+SHARD = {"name": "shard", "count": 64}
+PARTS = {
+    GRES: [GPUS, SHARD],
+    ASKED: {"Gres": "gpu:b200:8,shard:64"},
+    "orchestrator.partitions": {"train": {"exclusive": False}},
+}
 LENT = {"kind": "reservation", "id": ID, "interruptible": True}
 
 
@@ -539,6 +545,50 @@ CASES = [
         "learns when they boot",
         "4",
         {"node_groups.train.count": 4},
+    ),
+    Case(
+        "PCS098",
+        {
+            **PARTS,
+            ASKED: {"Gres": "gpu:b200:8,shard:64,mps:800"},
+            GRES: [GPUS, SHARD, {"name": "mps", "count": 800}],
+        },
+        f"{ASKED}.Gres",
+        "jobs of both get the same GPU",
+        "count one of the two",
+        {ASKED: {"Gres": "gpu:b200:8,mps:800"}, GRES: [GPUS, {"name": "mps", "count": 800}]},
+    ),
+    Case(
+        "PCS099",
+        {**PARTS, ASKED: {"Gres": "gpu:b200:8,shard:60"}},
+        f"{ASKED}.Gres",
+        "60 shard on 8 GPUs",
+        "shard:56",
+        {ASKED: {"Gres": "gpu:b200:8,shard:64"}},
+    ),
+    Case(
+        "PCS099",
+        {**PARTS, ASKED: {"Gres": "shard:64"}},
+        f"{ASKED}.Gres",
+        "Gres counts no `gpu`",
+        "gpu:<number>",
+        {ASKED: {"Gres": "gpu:b200:8,shard:64"}},
+    ),
+    Case(
+        "PCS100",
+        {**PARTS, "orchestrator.partitions": {}},
+        f"{ASKED}.Gres",
+        "no two would share a GPU by shard",
+        "exclusive: false",
+        {ASKED: {"Gres": "gpu:b200:8"}, GRES: [GPUS]},
+    ),
+    Case(
+        "PCS100",
+        PARTS,
+        f"{ASKED}.Gres",
+        "p6-b200.48xlarge has EFA",
+        "remove Gres",
+        {ASKED: {"Gres": "gpu:b200:8"}, GRES: [GPUS]},
     ),
     Case(
         "PCS090",

@@ -116,6 +116,7 @@ WITHOUT_REMEDY = {
     "PCS063": "decision",
     "PCS070": "action",
     "PCS071": "action",
+    "PCS099": "decision",
     "SOF002": "decision",
     "SOF003": "decision",
     "SOF004": "action",

@@ -67,10 +67,13 @@ class Group:
     memory_mib: int = 16000
     gpus: int = 8
     gpu_type: str = "h100"
+    shared: str = ""
+    """Parts of the GPUs, `shard:16`."""
 
     @property
     def hardware(self) -> str:
-        gres = f" Gres=gpu:{self.gpu_type}:{self.gpus}" if self.gpus else ""
+        shared = f",{self.shared}" if self.shared else ""
+        gres = f" Gres=gpu:{self.gpu_type}:{self.gpus}{shared}" if self.gpus else ""
         return f"CPUs={self.cpus} RealMemory={self.memory_mib}{gres} State=UNKNOWN"
 
 
@@ -205,6 +208,9 @@ def gres_conf(shape: Shape) -> str:
         for group in shape.groups
         if group.gpus
     ]
+    for group in shape.groups:
+        for name, count in (one.split(":") for one in group.shared.split(",") if one):
+            rows.append(f"NodeName={','.join(group.nodes)} Name={name} Count={count}")
     return "\n".join(["AutoDetect=off", *rows, ""])
 
 

@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -170,6 +170,7 @@ class Twin:
         topology_yaml: str | None = None,
         topology_conf: str | None = None,
         plugstack: str = PLUGSTACK,
+        shared: str = "",
     ) -> Self:
         """The same machines with another Slurm, as `__init__` has it: without jobs, and with empty homes.
 
@@ -177,6 +178,7 @@ class Twin:
         """
         self._conf, self._plugstack = dict(conf or {}), plugstack
         self._topology = {"topology.yaml": topology_yaml, "topology.conf": topology_conf}
+        self._group = replace(self._group, shared=shared)
         self._generate(generated)
         for machine in (CONTROLLER, *self.nodes):
             self.on(machine, CLEAR.format(users=",".join(self.users)), check=False)

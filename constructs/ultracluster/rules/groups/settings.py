@@ -40,6 +40,12 @@ class _Setting:
     """Where its value belongs: a key of the group, or of the file."""
 
 
+_MIG = _Setting(
+    has=_kubernetes,
+    why="only the GPU operator of Kubernetes cuts the GPUs of a group; Slurm would need lines of gres.conf, which "
+    "ParallelCluster and HyperPod write themselves",
+    note="on PCS gres: [{auto_detect: nvml}] and a node step that cuts them (docs/wishes/gres.md)",
+)
 SETTINGS: Mapping[str, _Setting] = {
     "min_count": _Setting(
         has=_hyperpod,
@@ -145,14 +151,8 @@ SETTINGS: Mapping[str, _Setting] = {
         why="only HyperPod on EKS has restricted instance groups",
         note="customise Nova models with SageMaker training jobs instead",
     ),
-    "mig_profile": _Setting(
-        has=_kubernetes,
-        why="only the GPU operator of Kubernetes cuts the GPUs of a group",
-    ),
-    "mig_layout": _Setting(
-        has=_kubernetes,
-        why="only the GPU operator of Kubernetes cuts the GPUs of a group",
-    ),
+    "mig_profile": _MIG,
+    "mig_layout": _MIG,
     "gpu_time_slices": _Setting(
         has=lambda group: group.traits.kubernetes and not group.in_service,
         why="only the device plugin of EKS nodes gives a GPU to several pods",

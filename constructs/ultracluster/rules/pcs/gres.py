@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.pcs import Pcs
-from ultracluster.config.remedy import anywhere, beside, drop, write
-from ultracluster.config.slurm import GresRecord, named
+from ultracluster.config.remedy import anywhere, ask, beside, drop, write
+from ultracluster.config.slurm import GresRecord, Partition, named
 from ultracluster.model import Group
 from ultracluster.model.slurm_gres import Gres, asked, counted, uncounted
 from ultracluster.rules.engine import Breach
@@ -19,6 +19,8 @@ from ultracluster.rules.sets import PCS
 TOPOLOGY = f"{GUIDE}, Configuring hardware topology in AWS PCS"
 MIG = f"{GUIDE}, Configuring Multi-Instance GPU (MIG) in AWS PCS"
 DATE = "2026-11-23"
+SHARDS = "Slurm documentation, Generic Resource (GRES) Scheduling, Sharding and MPS Management (26.05)"
+TWIN = f"{SHARDS}; a job of each kind on one GPU in Slurm 26.05, tests/slurm_twin/test_sharing.py"
 _SHARED = ("mps", "shard")
 """Parts of a GPU: PCS does not count them."""
 
@@ -162,6 +164,66 @@ def detected_and_elastic(group: Group) -> Iterator[Breach]:
             f"{group.settings.count} to {group.most_nodes} nodes, whose devices Slurm learns when they boot: "
             "powered-down nodes keep their old profiles, and a job given to one can start without a device.",
             write(group.most_nodes),
+        )
+
+
+@PCS.rule(98, "error", "GPUs are shared by MPS or by shards", source=TWIN, date="2026-11-28")
+def both_kinds(group: Group) -> Iterator[Breach]:
+    key, entries = asked(group)
+    if {entry.name for entry in entries} >= set(_SHARED):
+        yield Breach(
+            ("slurm_settings", key),
+            "Slurm counts `mps` and `shard` apart, each for all GPUs: jobs of both get the same GPU and "
+            "together more than all of it.",
+            drop().noting("count one of the two"),
+        )
+
+
+@PCS.rule(99, "warning", "Parts of GPUs divide evenly over them", source=SHARDS, date="2026-11-28")
+def uneven_parts(group: Group) -> Iterator[Breach]:
+    key, entries = asked(group)
+    gpus = sum(entry.count for entry in entries if entry.name == "gpu")
+    for entry in entries:
+        if entry.name not in _SHARED:
+            continue
+        records = [record for record in group.settings.gres if record.name == entry.name]
+        if not gpus:
+            yield Breach(
+                ("slurm_settings", key),
+                f"{entry.name} is a part of a GPU, and Gres counts no `gpu`.",
+                drop().noting("or write gpu:<number> beside it"),
+            )
+        elif entry.count % gpus and not any(record.files for record in records):
+            even = max(1, entry.count // gpus) * gpus
+            yield Breach(
+                ("slurm_settings", key),
+                f"{entry.count} {entry.name} on {gpus} GPUs: some have one more than others, and a job gets "
+                f"all its parts on one GPU. {even} are {even // gpus} of each.",
+                ask("decision", f"{entry.name}:{even}, in Gres and in gres"),
+            )
+
+
+@PCS.rule(
+    100, "warning", "Shared GPUs are not those of jobs on whole nodes", source=SHARDS, date="2026-11-28"
+)
+def parts_of_whole_nodes(group: Group, settings: Pcs) -> Iterator[Breach]:
+    key, entries = asked(group)
+    shared = next((entry.name for entry in entries if entry.name in _SHARED), None)
+    if shared is None or group.role != "compute":
+        return
+    partition = group.settings.partition or group.name
+    if settings.partitions.get(partition, Partition()).exclusive:
+        yield Breach(
+            ("slurm_settings", key),
+            f"the partition {partition} gives each job whole nodes: no two would share a GPU by {shared}.",
+            drop().noting(f"or write partitions: {{{partition}: {{exclusive: false}}}}"),
+        )
+    elif group.type and group.type.efa_interfaces != 0:
+        yield Breach(
+            ("slurm_settings", key),
+            f"{group.type.name} has EFA, and a job on several nodes is as slow as its slowest GPU: {shared} "
+            "keeps neither memory nor time of a GPU for a job.",
+            drop().noting("use a type without EFA, or MIG instances, which have memory of their own"),
         )
 
 
