@@ -9,7 +9,7 @@ from typing import Any, cast
 from ultracluster.rules import Rule
 from ultracluster.rules.examples import ABSENT, Example, bases, examples, mapping, numbered
 
-_PLAIN = re.compile(r"[A-Za-z/][\w./-]*(?::[^\s#]+)*|\$\{\w+\}")
+_PLAIN = re.compile(r"[A-Za-z/][\w./-]*(?::[^\s#,\[\]{}]+)*|\$\{\w+\}")
 _WORDS = {"yes", "no", "on", "off", "true", "false", "null", "y", "n"}
 _NUMBERED = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _WIDE = 100

@@ -42,8 +42,8 @@ class _Setting:
 
 _MIG = _Setting(
     has=_kubernetes,
-    why="only the GPU operator of Kubernetes cuts the GPUs of a group; Slurm would need lines of gres.conf, which "
-    "ParallelCluster and HyperPod write themselves",
+    why="only the GPU operator of Kubernetes cuts GPUs of a group; Slurm needs lines of gres.conf for it, "
+    "which ParallelCluster and HyperPod write themselves",
     note="on PCS gres: [{auto_detect: nvml}] and a node step that cuts them (docs/wishes/gres.md)",
 )
 SETTINGS: Mapping[str, _Setting] = {
