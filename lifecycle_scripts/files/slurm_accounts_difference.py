@@ -67,7 +67,7 @@ def difference(wanted, have, is_system=lambda user: False):
         if below:
             # sacctmgr deletes what is below an account with it, and a closed one closes them
             problems.append(
-                f"the account {name}, whose team is gone, stays: below it is {below[0]}, which was not made "
+                f"the account {name}, whose team was removed, stays: below it is {below[0]}, which was not made "
                 f"by this. Move it with: sacctmgr modify account {below[0]} set parent=root"
             )
         else:
@@ -151,7 +151,7 @@ def _accounts(wanted, have, steps, problems):
             change["grptres"] = _tres(limits)
         change.update({key: NO_LIMIT for key in CLOSED if now[key] == "0"})
         above = now.get("parentname") or ROOT
-        # out of a parent of ours it goes to the top; one that others chose stays
+        # out of a parent that this made it goes to the top; one that others chose stays
         if parent != above if parent else above in names or _is_ours(wanted, have, above):
             change = {"parent": parent or ROOT, **change}
         if change:

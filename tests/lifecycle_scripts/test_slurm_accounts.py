@@ -270,7 +270,7 @@ def test_accounts_have_their_members_and_nobody_else(document: dict[str, Any], h
         ours = one == {"description": f"team {name}", "organization": ORGANIZATION}
         if ours and (name, "") in have["associations"]:
             row = made["associations"].get((name, ""))
-            if any(f"the account {name}, whose team is gone, stays" in one for one in problems):
+            if any(f"the account {name}, whose team was removed, stays" in one for one in problems):
                 continue
             assert (row is None) == document["remove"]
             assert row is None or (row["grpjobs"], row["grpsubmit"]) == ("0", "0")

@@ -157,7 +157,7 @@ def _cohorts(cluster: Cluster, there: tuple[Pool, ...]) -> list[Manifest]:
 def _borrowed(
     cluster: Cluster, there: tuple[Pool, ...], team: Team, quota: Mapping[str, int]
 ) -> dict[str, int] | None:
-    """What a team may have above its quota, by group; None is no limit."""
+    """Accelerators that a team may have above its quota, by group; None is no limit."""
     limit = limits(cluster, team)
     if limit is None:
         return None

@@ -1,4 +1,4 @@
-"""What MIG makes of a node's GPUs."""
+"""Instances that MIG makes of a node's GPUs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def gpu_layouts(group: NodeGroup, instance_type: InstanceType) -> tuple[Mapping[
 
 
 def mig_resources(layouts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """What the device plugin offers for these GPUs by its strategy `mixed`: of each profile a resource, and
-    whole GPUs."""
+    """Resources that the device plugin offers for these GPUs by its strategy `mixed`: one of each profile,
+    and whole GPUs."""
     found: dict[str, int] = {}
     for layout in layouts:
         for profile, count in layout.items():

@@ -34,7 +34,7 @@ class Pool:
     """As Kubernetes names it: `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `aws.amazon.com/neuron`, or
     `nvidia.com/gpu.shared` where GPUs take turns; of a mixed MIG layout the first."""
     per_node: int
-    """Of a node; where a group has several types, of the type with the fewest. GPUs of a mixed layout."""
+    """Number in a node; where a group has several types, of the type with the fewest. GPUs of a mixed layout."""
     mixed: Mapping[str, int] = field(default_factory=dict[str, int])
     """Resources of a node that a mixed MIG layout makes; empty without one."""
     nodes: int
@@ -53,12 +53,12 @@ class Pool:
 
     @property
     def offered(self) -> Mapping[str, int]:
-        """What the device plugin offers of a node."""
+        """Resources of a node that the device plugin offers."""
         return self.mixed or {self.resource: self.per_node}
 
     def resources(self, amount: int) -> dict[str, int]:
-        """What so many of its accelerators are to pods: of a mixed layout each GPU's part of a node's
-        instances, rounded down."""
+        """Resources that this many of its accelerators are to pods: of a mixed layout each GPU's part of a
+        node's instances, rounded down."""
         return {name: count * amount // self.per_node for name, count in self.mixed.items()} or {
             self.resource: amount
         }
@@ -136,7 +136,7 @@ def quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
 
 
 def own_quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
-    """Of `quotas`, what none of a team's teams has.
+    """The part of `quotas` that none of a team's teams has.
 
     Raises:
         ValueError: as `quotas`.
@@ -171,13 +171,13 @@ def lineage(teams: Mapping[str, Team], name: str) -> tuple[str, ...]:
 
 
 def only_divides(cluster: Cluster, name: str) -> bool:
-    """Whether no job can be in the team, because its teams share what it has: queues of KAI and Volcano take
+    """Return whether no job can be in the team, because its teams share what it has: queues of KAI and Volcano take
     jobs or have queues below them, not both."""
     return scheduler_of(cluster) in ("kai", "volcano") and bool(teams_of(cluster.environment.teams, name))
 
 
 def _taken(teams: Mapping[str, Team], free: dict[str, int]) -> dict[str, dict[str, int]]:
-    """What each of these teams gets of what is free, which gets less."""
+    """The part of what is free that each of these teams gets; `free` gets less."""
     shares: dict[str, dict[str, int]] = {name: {} for name in teams}
     for name, team in teams.items():
         if not isinstance(team.quota, int):
