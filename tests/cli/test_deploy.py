@@ -196,6 +196,46 @@ def test_a_stack_policy_is_open_for_what_is_accepted_and_only_while_stacks_are_d
     assert ("the policy of dev-storage lets go" in found.stderr) == (seen == [OPEN])
 
 
+@pytest.mark.parametrize(
+    ("now", "then", "replaced"),
+    [
+        ({"TopicName": "a"}, {"TopicName": "b"}, "dev-storage/T"),
+        ({"TopicName": "a"}, {}, "dev-storage/T"),
+        ({"DisplayName": "a"}, {"DisplayName": "b"}, ""),
+        ({"TopicName": "a"}, None, ""),
+        (None, {"TopicName": "a"}, ""),
+    ],
+)
+def test_failed_stacks_are_kept_only_where_nothing_is_replaced(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    now: dict[str, str] | None,
+    then: dict[str, str] | None,
+    replaced: str,
+) -> None:
+    """CloudFormation has no immutable updates without rollback: it would refuse after other stacks."""
+
+    def template(properties: dict[str, str] | None) -> dict[str, Any]:
+        topic = {"T": {"Type": "AWS::SNS::Topic", "Properties": properties}} if properties is not None else {}
+        return {"Resources": {"Kept": KEPT, **topic}}
+
+    monkeypatch.setenv("FAILING", "deploy")
+    project.writes("dev-storage", template(then))
+    boto3.client("cloudformation", "us-west-2").create_stack(
+        StackName="dev-storage", TemplateBody=json.dumps(template(now))
+    )
+
+    found = ran("deploy", "dev", "--yes", "--keep-failed")
+
+    if replaced:
+        assert found.exit_code == 2 and project.logged() == OURS[:3]
+        assert f"the update replaces {replaced}. CloudFormation" in found.stderr
+    else:
+        assert found.exit_code == 4 and project.logged()[3:] == [f"{OURS[3]} --no-rollback"]
+        assert "To continue: `ultracluster deploy dev --keep-failed`" in found.stderr
+        assert "`npx cdk rollback STACK`" in found.stderr
+
+
 def test_a_failed_stack_ends_it_before_the_wait(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAILING", "deploy")
 

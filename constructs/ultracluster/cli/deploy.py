@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +44,10 @@ def deploy(
     stacks_only: Annotated[
         bool, typer.Option("--stacks-only", help="Only the stacks: no preflight, lock, diff and wait.")
     ] = False,
+    keep_failed: Annotated[
+        bool,
+        typer.Option("--keep-failed", help="Keep what a failed stack has made; refused where AWS replaces."),
+    ] = False,
     profile: ProfileOption = None,
 ) -> None:
     """Create or update an environment: preflight, release lock, diff, stacks, wait.
@@ -66,14 +70,20 @@ def deploy(
     with _alone(here, "deploy", profile) as account:
         _same_orchestrator(here, account)
         _no_retained_logs(here, account)
-        _deploy_stacks(here, environment, yes, accept or [], stacks_only, profile)
+        _deploy_stacks(here, environment, yes, accept or [], stacks_only, keep_failed, profile)
     if not stacks_only:
         account = ["--profile", profile] if profile else []
         _part(here, ["wait", str(here.file), *([] if smoke else ["--no-smoke"]), *account])
 
 
 def _deploy_stacks(
-    here: Located, environment: str, yes: bool, accept: Sequence[str], stacks_only: bool, profile: str | None
+    here: Located,
+    environment: str,
+    yes: bool,
+    accept: Sequence[str],
+    stacks_only: bool,
+    keep_failed: bool,
+    profile: str | None,
 ) -> None:
     """Everything up to the wait."""
     name = str(here.file)
@@ -89,6 +99,8 @@ def _deploy_stacks(
             _part(here, words, harmless)
     out = here.root / "cdk.out"
     assembled(here, out)
+    if keep_failed:
+        _nothing_replaced(here, out, profile)
     cdk = _cdk(here, out, account)
     if not yes:
         cdk("diff", "--security-only")
@@ -97,11 +109,55 @@ def _deploy_stacks(
         confirm(f"Deploy {here.environment.name}?", yes=False)
     # the CDK asks nobody when it deploys several stacks at once: it stops instead
     stacks = ["deploy", "--all", "--concurrency", str(MOST_AT_ONCE), "--require-approval", "never"]
-    if stacks_only:
-        cdk(*stacks)
-        return
-    with _policies_opened(here, out, frozenset(accept), profile):
-        cdk(*stacks)
+    guard = nullcontext() if stacks_only else _policies_opened(here, out, frozenset(accept), profile)
+    with guard, _failed_kept(environment, keep_failed):
+        cdk(*stacks, *(["--no-rollback"] if keep_failed else []))
+
+
+def _nothing_replaced(here: Located, out: Path, profile: str | None) -> None:
+    """Refuse --keep-failed where the update replaces a resource, before anything is changed.
+
+    CloudFormation has no immutable updates without rollback (User Guide, "Choose how to handle failures when
+    provisioning resources", 2026-10); the CDK would stop there in the middle, after other stacks.
+    """
+    from ultracluster.account.aws import AccountError
+    from ultracluster.change.changes import ChangeError
+    from ultracluster.change.comparison import of_account
+    from ultracluster.change.radius import blast_radius
+    from ultracluster.change.template_files import read_templates
+    from ultracluster.cli import environments
+
+    try:
+        found = of_account(
+            here, environments.open_account(here.environment, profile), read_templates(out)
+        )
+    except (AccountError, ChangeError) as error:
+        refuse(str(error))
+    for why in found.unread:
+        remark(one_line(f"not known, whether resources would be replaced: {why}"))
+    changes = blast_radius(found.before, found.after)
+    names = dict.fromkeys(one.resource for one in changes if one.replaces and (one.path or one.after))
+    if names:
+        refuse(
+            f"Nothing changed: --keep-failed, and the update replaces {', '.join(names)}. CloudFormation "
+            "replaces nothing while rollback is off. Deploy without --keep-failed."
+        )
+
+
+@contextmanager
+def _failed_kept(environment: str, keep: bool) -> Generator[None]:
+    """Say what can follow when stacks that failed are kept."""
+    try:
+        yield
+    except typer.Exit:
+        if keep:
+            typer.echo(
+                "What the failed stacks have made is kept, and costs money. Read why: `ultracluster doctor "
+                f"{environment}`. To continue: `ultracluster deploy {environment} --keep-failed`. To roll "
+                "back: `npx cdk rollback STACK` (a stack that was never complete is deleted by it).",
+                err=True,
+            )
+        raise
 
 
 def destroy(
