@@ -22,6 +22,7 @@ METRICS = {
     "ultracluster_lustre_read_operations_total": ("counter", "Reads of this client"),
     "ultracluster_lustre_write_operations_total": ("counter", "Writes of this client"),
     "ultracluster_lustre_metadata_operations_total": ("counter", "open, close, stat, mkdir and the like"),
+    "ultracluster_lustre_metadata_seconds_total": ("counter", "Time of these; absent where not timed"),
     "ultracluster_lustre_probe_seconds": ("gauge", "How long the last answered probe took"),
     "ultracluster_lustre_stalled": ("gauge", "1 while a probe does not come back"),
     "ultracluster_lustre_reconnects_total": ("counter", "Times that a target was lost, all targets"),
@@ -40,7 +41,7 @@ _MOST_MOUNTS, _MOST_TARGETS = 4, 4000
 # where releases from 2.10 to 2.15 keep them, as `lctl get_param` looks for them
 _BASES = ("sys/kernel/debug/lustre", "proc/fs/lustre", "sys/fs/lustre")
 _NIS = ("sys/kernel/debug/lnet/nis", "proc/sys/lnet/nis")
-_STATS = re.compile(r"(\w+)\s+(\d+) samples \[(?:bytes|usecs?|reqs|regs)\](?: (\d+) (\d+) (\d+))?")
+_STATS = re.compile(r"(\w+)\s+(\d+) samples \[(bytes|usecs?|reqs|regs)\](?: \d+ \d+ (\d+))?")
 _METADATA = {
     "open", "close", "getattr", "setattr", "getxattr", "setxattr", "create", "link", "unlink", "symlink",
     "mkdir", "rmdir", "mknod", "rename", "statfs", "readdir", "lookup", "inode_permission", "truncate",
@@ -106,7 +107,11 @@ def _counters(host, mount_name):
 
 
 def _of_stats(text):
-    """Of lines such as `read_bytes 12 samples [bytes] LEAST MOST SUM`; none where nothing was counted yet."""
+    """Of lines such as `read_bytes 12 samples [bytes] LEAST MOST SUM`; 0 where nothing was counted yet.
+
+    Older releases count metadata operations and do not time them (`[regs]`): a mean needs both of all.
+    """
+    microseconds = []
     told = dict.fromkeys(
         ("read_bytes_total", "write_bytes_total", "read_operations_total", "write_operations_total",
          "metadata_operations_total"), 0,
@@ -118,9 +123,12 @@ def _of_stats(text):
         if match[1] in ("read_bytes", "write_bytes"):
             kind = match[1].partition("_")[0]
             told[f"{kind}_operations_total"] = int(match[2])
-            told[f"{kind}_bytes_total"] = int(match[5] or 0)
+            told[f"{kind}_bytes_total"] = int(match[4] or 0)
         elif match[1] in _METADATA:
             told["metadata_operations_total"] += int(match[2])
+            microseconds.append(int(match[4]) if match[3].startswith("usec") and match[4] else None)
+    if microseconds and None not in microseconds:
+        told["metadata_seconds_total"] = sum(microseconds) / 1e6
     return told
 
 

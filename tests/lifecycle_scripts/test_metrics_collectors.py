@@ -84,6 +84,8 @@ def test_what_lustre_has_counted(node: Node) -> None:
     assert told['ultracluster_lustre_read_bytes_total{fs="/fsx"}'] == 3_401_234_567_890
     assert told['ultracluster_lustre_write_operations_total{fs="/fsx"}'] == 91_234
     assert told['ultracluster_lustre_metadata_operations_total{fs="/fsx"}'] == 4012 + 4010 + 120_345 + 12
+    spent = (401_200 + 201_200 + 1_203_450 + 7_200) / 1e6
+    assert told['ultracluster_lustre_metadata_seconds_total{fs="/fsx"}'] == pytest.approx(spent)
     assert told['ultracluster_lustre_targets{fs="/fsx"}'] == 5
     assert told['ultracluster_lustre_targets_not_connected{fs="/fsx"}'] == 0, "an idle OST is none"
     assert told['ultracluster_lustre_efa{fs="/fsx"}'] == 1
@@ -93,6 +95,27 @@ def test_what_lustre_has_counted(node: Node) -> None:
         == os.statvfs(node.root).f_blocks * os.statvfs(node.root).f_frsize
     )
     assert 0 <= told['ultracluster_lustre_probe_seconds{fs="/fsx"}'] < 10
+
+
+@pytest.mark.parametrize(
+    ("stats", "operations", "seconds"),
+    [
+        ("open 3 samples [regs]\nclose 2 samples [regs]\n", 5, None),
+        ("open 3 samples [reqs]\nclose 2 samples [usec] 1 9 10\n", 5, None),  # half a sum is no mean
+        ("open 3 samples [usecs] 1 9 2000000 4000000\nread_bytes 1 samples [bytes] 4 4 4\n", 3, 2.0),
+        ("read_bytes 1 samples [bytes] 4 4 4\n", 0, None),
+    ],
+)
+def test_metadata_operations_are_timed_only_where_all_of_them_are(
+    node: Node, stats: str, operations: int, seconds: float | None
+) -> None:
+    node.lustre()
+    node.write("sys/kernel/debug/lustre/llite/abcdefgh-ffff8d0f2c4e8800/stats", stats)
+
+    told = values(node.text("lustre"))
+
+    assert told['ultracluster_lustre_metadata_operations_total{fs="/fsx"}'] == operations
+    assert told.get('ultracluster_lustre_metadata_seconds_total{fs="/fsx"}') == seconds
 
 
 def test_a_lost_target_and_an_eviction_count_once(node: Node) -> None:

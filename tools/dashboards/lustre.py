@@ -101,6 +101,18 @@ CLIENTS = Section(
             "Storage targets that a client has lost. All clients lost the same: a server fails over. One client: that node.",
             limits=Limits(bad=1),
         ),
+        graph(
+            "Mean time of a metadata operation",
+            [
+                (
+                    f"sum by (node, fs) ({rate('ultracluster_lustre_metadata_seconds_total')}) / "
+                    f"(sum by (node, fs) ({rate('ultracluster_lustre_metadata_operations_total')}) > 0)",
+                    "{{node}} {{fs}}",
+                )
+            ],
+            "open, close, stat, mkdir and the like, as jobs on the node meet it; what the client's cache answers is in it. All nodes high: small files, or the metadata server. Empty where the client does not time them.",
+            unit="s",
+        ),
         table(
             "Every client",
             ["node", "fs"],
