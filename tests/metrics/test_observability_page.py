@@ -50,6 +50,8 @@ def exposition(node: str, second: float) -> dict[str, float]:
         'ultracluster_lustre_stalled{fs="/fsx"}': int(sick),
         'ultracluster_lustre_targets_not_connected{fs="/fsx"}': 2 if sick else 0,
         'ultracluster_lustre_read_bytes_total{fs="/fsx"}': 1e9 * second,
+        'ultracluster_lustre_metadata_operations_total{fs="/fsx"}': 100 * second,
+        'ultracluster_lustre_metadata_seconds_total{fs="/fsx"}': 5 * second if sick else 0.05 * second,
         "node_pressure_cpu_waiting_seconds_total": 0.6 * second if sick else 0.01 * second,
     }  # fmt: skip
     if sick:
