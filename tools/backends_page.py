@@ -15,6 +15,7 @@ sys.path[:0] = [str(ROOT / "tests" / "support")]
 
 from intents import KINDS, Cell, cells  # noqa: E402 (only once the folder is on the path)
 
+from ultracluster.catalog import instance_types  # noqa: E402
 from ultracluster.catalog.wishes import field_names, wishes  # noqa: E402
 
 HEAD = """# Back-ends
@@ -31,7 +32,7 @@ def page() -> str:
     by_intent: dict[str, list[Cell]] = {}
     for cell in cells():
         by_intent.setdefault(cell.intent.title, []).append(cell)
-    parts = (_table(by_intent), _wishes(), _names(), _refusals(by_intent))
+    parts = (_table(by_intent), _types(), _wishes(), _names(), _refusals(by_intent))
     return "\n".join([HEAD, *(line for part in parts for line in (*part, ""))])
 
 
@@ -59,6 +60,21 @@ def _wishes() -> Iterator[str]:
         for kind in KINDS:
             answer, words, source = wish.answers[kind]
             yield f"- **{kind}** {answer}: {words} ({source})"
+
+
+def _types() -> Iterator[str]:
+    """Types whose accelerators are joined past PCIe, with what AWS publishes of their network."""
+    yield "## Instance types\n"
+    yield "Types for training over many nodes. `?`: AWS publishes none, as of G types."
+    yield "Sources: `catalog/instances.json`.\n"
+    yield "| type | accelerators | joined by | EFA | EFA generation | UltraCluster generation |"
+    yield "|---|---|---|---|---|---|"
+    for one in instance_types().values():
+        if one.accelerator and one.efa_interfaces != 0 and one.link != "PCIe":
+            efas = f"{one.efa_interfaces or '?'}, {one.network_gbps or 0:,.0f} Gbit/s"
+            generations = (str(number or "?") for number in (one.efa_generation, one.ultracluster))
+            devices = f"{one.accelerator.count} x {one.accelerator.name}"
+            yield f"| {one.name} | {devices} | {one.link} | {efas} | {' | '.join(generations)} |"
 
 
 def _names() -> Iterator[str]:

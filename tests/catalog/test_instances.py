@@ -30,6 +30,24 @@ def known(name: str) -> InstanceType:
     return found
 
 
+@pytest.mark.parametrize(
+    ("name", "efa", "ultracluster"),
+    [
+        ("p5en.48xlarge", 3, None),
+        ("p6e-gb200.36xlarge", 4, 3),
+        ("p4d.24xlarge", 1, None),
+        ("g6e.48xlarge", None, None),
+    ],
+)
+def test_generations_are_those_that_aws_publishes(
+    name: str, efa: int | None, ultracluster: int | None
+) -> None:
+    """That of EFA does not follow from Nitro's: EC2's API has Nitro 5 of p6e-gb200."""
+    found = instance_types()[name]
+
+    assert (found.efa_generation, found.ultracluster) == (efa, ultracluster)
+
+
 def test_a_type_by_its_ec2_name() -> None:
     p5 = known("p5.48xlarge")
     assert (p5.family, p5.hyperpod_name, p5.architecture) == ("p5", "ml.p5.48xlarge", "x86_64")

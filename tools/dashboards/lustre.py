@@ -105,8 +105,7 @@ CLIENTS = Section(
             "Mean time of a metadata operation",
             [
                 (
-                    f"sum by (node, fs) ({rate('ultracluster_lustre_metadata_seconds_total')}) / "
-                    f"(sum by (node, fs) ({rate('ultracluster_lustre_metadata_operations_total')}) > 0)",
+                    f"sum by (node, fs) ({rate('ultracluster_lustre_metadata_seconds_total')}) / (sum by (node, fs) ({rate('ultracluster_lustre_metadata_operations_total')}) > 0)",
                     "{{node}} {{fs}}",
                 )
             ],

@@ -96,7 +96,11 @@ class InstanceType:
     network_cards_api: tuple[NetworkCards, ...] = ()
     """The cards one by one; empty where the API has not published them."""
     nitro: int | None = None
-    """Generation of the Nitro System; 4 is EFA v2, 5 EFA v3, 6 EFA v4."""
+    """Generation of the Nitro System, by EC2's API; it does not tell that of EFA."""
+    efa_generation: int | None = None
+    """Generation of EFA, where AWS publishes it: 3 is EFA v3."""
+    ultracluster: int | None = None
+    """Generation of the EC2 UltraClusters that it stands in, where AWS publishes it."""
     ipv4_per_interface: int | None = None
     """IPv4 addresses on one interface."""
     gpu_direct_rdma: bool | None = None

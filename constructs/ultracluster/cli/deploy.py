@@ -128,9 +128,7 @@ def _nothing_replaced(here: Located, out: Path, profile: str | None) -> None:
     from ultracluster.cli import environments
 
     try:
-        found = of_account(
-            here, environments.open_account(here.environment, profile), read_templates(out)
-        )
+        found = of_account(here, environments.open_account(here.environment, profile), read_templates(out))
     except (AccountError, ChangeError) as error:
         refuse(str(error))
     for why in found.unread:

@@ -87,7 +87,7 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
         yield (
             "" if number else _interconnect(linked),
-            f"{group.name}: {group_words(group)['linked by']}{place}{_topology(group)}",
+            f"{group.name}: {group_words(group)['linked by']}{place}{_topology(group)}{_generations(group)}",
         )
     notes = [note for group in plan.groups for note in group_notes(group, plan.zone_id)]
     yield from (("" if number else "groups", note) for number, note in enumerate(notes))
@@ -267,6 +267,16 @@ def _topology(group: GroupPlan) -> str:
         return ""
     many = "1 domain" if group.domains == 1 else f"{group.domains:,} domains"
     return f" ({group.domain.topology}), {many}"
+
+
+def _generations(group: GroupPlan) -> str:
+    """Those that AWS publishes, of EFA and of UltraClusters: `; EFA v4, UltraClusters of generation 3`."""
+    words = (
+        f"EFA v{group.efa_generation}" if group.efa_generation else "",
+        f"UltraClusters of generation {group.ultracluster}" if group.ultracluster else "",
+    )
+    found = ", ".join(filter(None, words))
+    return f"; {found}" if found else ""
 
 
 def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:

@@ -51,6 +51,10 @@ class GroupPlan:
     """EFA interfaces of one node."""
     efa_gbps_per_node: float | None
     """Gbit/s; 0 without EFA."""
+    efa_generation: int | None
+    """3 is EFA v3; None also where AWS does not publish it."""
+    ultracluster: int | None
+    """Generation of EC2 UltraClusters; None where AWS does not publish it."""
     zone_id: str
     """Of its nodes."""
     further_types: tuple[str, ...]
@@ -126,6 +130,8 @@ def group_plan(group: Group) -> GroupPlan:
         domain=accelerator_domain(instance_type, nodes) if instance_type else None,
         efa_interfaces=interfaces,
         efa_gbps_per_node=gbps,
+        efa_generation=instance_type.efa_generation if instance_type and interfaces != 0 else None,
+        ultracluster=instance_type.ultracluster if instance_type else None,
         zone_id=group.zone_id,
         further_types=group.settings.instance_types,
         image_release=group.settings.image_release or "",
