@@ -36,6 +36,8 @@ MIRRORS = ("supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
 BUYS = ("capacity/buying.py",)
 """Modules that spend money: a policy of their own."""
+BILLS = ("account/spending.py",)
+"""Modules that read the bill, which is that of the whole account: a policy of their own."""
 DEPLOYS = ("account/delete_logs.py", "change/policy_openings.py")
 """Modules that act while stacks are deployed: nobody else has to have their rights."""
 
@@ -54,6 +56,8 @@ class Call:
             return "mirror"
         if self.module in BUYS:
             return "buy"
+        if self.module in BILLS:
+            return "bill"
         if self.module in DEPLOYS:
             return "deploy"
         if self.operation in KEYS:

@@ -27,6 +27,7 @@ from ultracluster.plan.price_file import prices_of, read_prices
 if TYPE_CHECKING:
     from ultracluster.account.live_prices import LivePrices
     from ultracluster.config import Environment
+    from ultracluster.plan.cost import Estimate
 
 
 def cost(
@@ -46,6 +47,14 @@ def cost(
         bool,
         typer.Option("--strict", help="Exit code 1 unless everything has its own price of the last 90 days."),
     ] = False,
+    spent: Annotated[
+        bool,
+        typer.Option("--spent", help="Ask Cost Explorer what was spent; AWS bills 0.01 USD."),
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="First day of --spent; 30 days ago by default.", show_default=False),
+    ] = None,
     profile: ProfileOption = None,
     today: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -54,12 +63,14 @@ def cost(
     Everything that has a price is in the estimate, marked where it is old, undated, derived or of another
     Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv next to
     the environment file (`ultracluster prices update`) win over the shipped ones. --live needs
-    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: --strict, and a price is marked,
-    missing or cannot be used; 2: bad input.
+    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`, --spent `ce:GetCostAndUsage`, which shows the
+    cost of the whole account. Exit code 1: --strict, and a price is marked, missing or cannot be used; 2: bad
+    input, or Cost Explorer cannot be asked.
     """
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
     on = day(today)
+    first = _first_day(since, spent, on)
     config = load_environment(environment)
     given = read_prices(prices_of(config), today=on)
     own, faults = dict(given.figures), list(given.faults)
@@ -69,7 +80,9 @@ def cost(
         faults += asked.faults
     cluster = resolve(config)
     found = estimate(cluster, today=on, days=days, own=own, faults=faults)
-    if as_json:
+    if spent:
+        _spent(config, found, first, profile, as_json, markdown)
+    elif as_json:
         write_json("cost", document(found))
     elif markdown:
         sys.stdout.write(as_markdown(found))
@@ -80,6 +93,48 @@ def cost(
         why = f"{len(marked)} of {len(found.standing)} lack one: {'; '.join(marked)}" if marked else faults[0]
         typer.echo(f"--strict: not everything has its own price of the last 90 days; {why}", err=True)
         raise typer.Exit(1)
+
+
+def _first_day(since: str | None, spent: bool, today: dt.date) -> dt.date:
+    """The first day of --spent, which Cost Explorer has to know."""
+    from ultracluster.account.spending import OLDEST
+
+    if since is None:
+        return today - dt.timedelta(days=30)
+    if not spent:
+        refuse("--since goes with --spent")
+    try:
+        first = dt.date.fromisoformat(since)
+    except ValueError:
+        refuse(f"--since {since}: write a day as {today - dt.timedelta(days=30)}")
+    if first >= today:
+        refuse(f"--since {since}: whole days before {today} are asked; the last is {today - dt.timedelta(1)}")
+    if first < today - OLDEST:
+        refuse(f"--since {since}: Cost Explorer goes back 13 months; the first day is {today - OLDEST}")
+    return first
+
+
+def _spent(
+    config: Environment, found: Estimate, first: dt.date, profile: str | None, as_json: bool, markdown: bool
+) -> None:
+    """Print what was spent beside the estimate."""
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.spending import spending
+    from ultracluster.cli import cost_spent as printed
+    from ultracluster.cli import environments
+
+    account = environments.open_account(config, profile)
+    try:
+        with working("asking Cost Explorer"):
+            spent = spending(account, config.name, first, found.today)
+    except AccountError as error:
+        refuse(str(error))
+    if as_json:
+        write_json("cost", {**document(found), "spent": printed.as_document(found, spent)})
+    elif markdown:
+        sys.stdout.write(printed.as_markdown(found, spent))
+    else:
+        sys.stdout.write(printed.as_text(found, spent, width(), colour=coloured()))
 
 
 def day(text: str | None) -> dt.date:

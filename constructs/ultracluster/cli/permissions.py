@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).parents[1] / "account" / "permissions.json"
 PEOPLE = "people"
-BUY = "buy"
-"""Spends money: only who names the group gets it."""
+BY_NAME = ("buy", "bill")
+"""What spends money, and what reads the account's bill: only who names the group gets it."""
 PEOPLE_MAY = (
     "`connect`, for those who only use a cluster: a session as the ordinary user of its nodes, never as an "
     "administrator, and no Run Command."
@@ -44,7 +44,8 @@ def permissions(
         typer.Argument(
             metavar="[ENVIRONMENT] [GROUP]...",
             help="An environment, to which the rights are then limited by resource and tag; and which of "
-            "`read`, `act`, `buy`, `deploy`, `mirror`, with an environment, `people`; default: not `buy`.",
+            "`read`, `act`, `bill`, `buy`, `deploy`, `mirror`, with an environment, `people`; default: not "
+            "`bill` and `buy`.",
             show_default=False,
         ),
     ] = None,
@@ -85,7 +86,7 @@ def permissions(
         refuse(f"{'--deployed' if deployed else PEOPLE} is for one environment: name it first")
     if user:
         _check_user(environment, groups, user)
-    usual = [name for name in document["policies"] if name != BUY]
+    usual = [name for name in document["policies"] if name not in BY_NAME]
     groups = groups or [*usual, *([PEOPLE] if environment else [])]
     rights = _limited(document, groups, environment, deployed, profile, user) if environment else None
     if as_json:

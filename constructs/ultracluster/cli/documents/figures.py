@@ -72,7 +72,38 @@ class IdleCost(TypedDict):
     """While a job on all its nodes waits."""
 
 
-class Cost(TypedDict):
+class SpentRow(TypedDict):
+    """One group of usage types of one service."""
+
+    service: str
+    usage: str
+    """The usage type without Region and what follows: `BoxUsage`, `Cluster`."""
+    usd: float
+
+
+class SpentCost(TypedDict):
+    """What Cost Explorer has of the environment's tag, before credits, refunds and tax."""
+
+    since: str
+    until: str
+    """The first day that is not in it."""
+    days: int
+    usd: float | None
+    """None where Cost Explorer has nothing, which is not zero."""
+    estimate_usd: float | None
+    """The estimate of as many days."""
+    may_change: bool
+    """Whether AWS may still correct it."""
+    requests: int
+    requests_usd: float
+    """What the question itself costs."""
+    rows: list[SpentRow]
+    notes: list[str]
+
+
+class CostReport(TypedDict):
+    """The estimate."""
+
     environment: str
     orchestrator: str
     region: str
@@ -99,6 +130,11 @@ class Cost(TypedDict):
     lines: list[CostLine]
     committed_one_year: list[Committed]
     idle: IdleCost | None
+
+
+class Cost(CostReport, total=False):
+    spent: SpentCost
+    """With `--spent`."""
 
 
 class PriceChange(TypedDict):
