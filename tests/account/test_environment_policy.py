@@ -99,6 +99,7 @@ def test_reading_is_limited_to_the_region(name: str) -> None:
         "iam:GetUser",
         "iam:SimulatePrincipalPolicy",
         "pricing:GetProducts",
+        "savingsplans:DescribeSavingsPlansOfferingRates",
     }
     market = {  # `capacity search --everywhere`: what is on offer, and what of it the account holds
         "ec2:DescribeAvailabilityZones",

@@ -65,6 +65,7 @@ class Service:
         self.account = account
         self.pricing = stack.enter_context(Stubber(self.account.client("pricing", "us-east-1")))
         self.ec2 = stack.enter_context(Stubber(self.account.client("ec2")))
+        self.plans = stack.enter_context(Stubber(self.account.client("savingsplans", "us-east-1")))
 
     def lists(
         self, service: str, *products: str, filters: Any = ANY, then: str = "", after: str = ""
@@ -81,6 +82,7 @@ class Service:
         found = live_prices(self.account, keys, zone_id="usw2-az2", today=TODAY)
         self.pricing.assert_no_pending_responses()
         self.ec2.assert_no_pending_responses()
+        self.plans.assert_no_pending_responses()
         return found
 
 
@@ -318,6 +320,66 @@ def test_spot_is_asked_in_the_zone(service: Service) -> None:
     figure = found.figures["spot.p5.48xlarge"]
     assert (figure.usd, figure.source) == (20.25, "EC2 Spot price in usw2-az2")
     assert found.table == {("spot.p5.48xlarge", "usw2-az2"): figure}
+
+
+def rate(usd: str, *, usage: str = "USW2-BoxUsage:p5.48xlarge", years: int = 1) -> dict[str, Any]:
+    """One rate of a Savings Plan (Savings Plans API reference, SavingsPlanOfferingRate)."""
+    offering = {
+        "paymentOption": "No Upfront", "planType": "Compute", "durationSeconds": years * 365 * 86400,
+        "currency": "USD",
+    }  # fmt: skip
+    return {"savingsPlanOffering": offering, "rate": usd, "unit": "Hrs", "usageType": usage}
+
+
+PLAN = "savings-1y.p5.48xlarge"
+
+
+def test_a_savings_plan_is_asked_for_a_year_without_a_fee(service: Service) -> None:
+    rows = [rate("37.5"), rate("25.0", years=3), rate("38.0", usage="USW2-DedicatedUsage:p5.48xlarge")]
+    filters = {
+        "region": "us-west-2", "instanceType": "p5.48xlarge", "tenancy": "shared",
+        "productDescription": "Linux/UNIX",
+    }  # fmt: skip
+    service.plans.add_response(
+        "describe_savings_plans_offering_rates",
+        {"searchResults": rows},
+        {
+            "savingsPlanTypes": ["Compute"],
+            "savingsPlanPaymentOptions": ["No Upfront"],
+            "products": ["EC2"],
+            "serviceCodes": ["AmazonEC2"],
+            "filters": [{"name": name, "values": [value]} for name, value in filters.items()],
+            "maxResults": 1000,
+        },
+    )
+    figure = service.ask(PLAN).figures[PLAN]
+
+    assert (figure.usd, figure.unit, figure.region, figure.live) == (37.5, "hour", "us-west-2", True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "AWS has none in us-west-2"),
+        ([rate("1"), rate("2")], "AWS has several (1, 2) in us-west-2"),
+        ([rate("much")], "cannot be read"),
+        ([{"usageType": "USW2-BoxUsage:p5.48xlarge"}], "cannot be read"),
+    ],
+)
+def test_rates_that_are_not_one_are_not_used(service: Service, rows: list[dict[str, Any]], said: str) -> None:
+    service.plans.add_response("describe_savings_plans_offering_rates", {"searchResults": rows})
+    found = service.ask(PLAN)
+
+    assert found.figures == {} and said in found.faults[0]
+
+
+def test_a_refused_savings_plan_costs_the_others_nothing(service: Service) -> None:
+    service.plans.add_client_error("describe_savings_plans_offering_rates", "AccessDeniedException", "no")
+    service.lists("AmazonEC2", product("USW2-BoxUsage:m5.large", "0.096"))
+    found = service.ask(PLAN, "savings-1y.m5.large", "ec2.m5.large")
+
+    assert list(found.figures) == ["ec2.m5.large"]
+    assert found.faults == [f"no live Savings Plans prices: {found.faults[0].partition(': ')[2]}"]
 
 
 def test_no_spot_price(service: Service) -> None:

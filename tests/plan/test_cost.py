@@ -224,6 +224,24 @@ def test_a_commitment_of_one_year_is_named_where_its_rate_is_known() -> None:
     assert not estimated("dev").committed  # EC2's commitments do not count for HyperPod
 
 
+def test_savings_plans_are_those_of_who_bills_the_nodes() -> None:
+    on_demand = {"node_groups.reserved.capacity": {"kind": "on-demand"}}
+
+    found = estimated("parallelcluster-p5", on_demand).savings_plans
+    assert {(one.name, one.most_percent) for one in found} == {
+        ("EC2 Instance Savings Plan", 72),
+        ("Compute Savings Plan", 66),
+    }
+    (hyperpod,) = estimated("dev").savings_plans
+    assert hyperpod.name == "SageMaker AI Savings Plan" and "not HyperPod" in hyperpod.note
+    rate = own(made_up("savings-1y.p4d.24xlarge", 12))
+    changes = {**on_demand, "node_groups.reserved.instance_type": "p4d.24xlarge"}
+    assert [one.by for one in estimated("parallelcluster-p5", changes, own=rate).committed] == [
+        "an EC2 Reserved Instance",
+        "a Compute Savings Plan",
+    ]
+
+
 def test_a_database_in_two_zones_follows_from_one_in_one_zone() -> None:
     database = line(estimated("prod"), "RDS MySQL")
 

@@ -57,17 +57,19 @@ def live_prices(
     on = today or dt.date.today()
     refused: set[str] = set()  # services that will not answer any more
     for key in dict.fromkeys(keys):
-        spot = key.startswith("spot.")
-        service = "ec2" if spot else "pricing"
-        query = None if spot else _query(key, account.region)
-        if service in refused or (query is None and not spot):
+        kind = key.partition(".")[0]
+        service = {"spot": "ec2", "savings-1y": "savingsplans"}.get(kind, "pricing")
+        query = _query(key, account.region)
+        if service in refused or (query is None and service == "pricing"):
             continue
         asking(key)
         try:
-            if query is None:
+            if query:
+                found.figures[key] = _listed(account, key, query, on)
+            elif service == "ec2":
                 found.figures[key] = _spot(account, key, zone_id, on)
             else:
-                found.figures[key] = _listed(account, key, query, on)
+                found.figures[key] = _savings_plan(account, key, on)
         except _NotOneError as error:
             found.faults.append(f"{key}: {error}; the table's figure is used, if there is one")
         except (*AWS_ERRORS, AccountError) as error:
@@ -78,10 +80,11 @@ def live_prices(
                 found.faults.append(f"{key}: {explain(error)}")
                 continue
             refused.add(service)  # it would answer the next question no better
-            found.faults.append(f"no live {'Spot' if spot else 'list'} prices: {explain(error)}")
+            found.faults.append(f"no live {_SOLD[service]} prices: {explain(error)}")
     return found
 
 
+_SOLD = {"ec2": "Spot", "pricing": "list", "savingsplans": "Savings Plans"}
 _ABOUT_THE_KEY = {"NotFoundException", "InvalidParameterException", "InvalidParameterValue"}
 
 
@@ -296,6 +299,46 @@ def _spot(account: Account, key: str, zone_id: str, today: dt.date) -> Figure:
         raise _NotOneError(f"EC2 has no Spot price in {zone_id}")
     newest = max(prices, key=lambda one: one["Timestamp"])
     return _figure(key, zone_id, float(newest["SpotPrice"]), "hour", f"EC2 Spot price in {zone_id}", today)
+
+
+def _savings_plan(account: Account, key: str, today: dt.date) -> Figure:
+    """The rate of a type with a Compute Savings Plan of one year, nothing upfront.
+
+    Raises:
+        _NotOneError: there is none, or several that differ.
+    """
+    name, region = key.partition(".")[2], account.region
+    wanted = {
+        "region": region, "instanceType": name, "tenancy": "shared", "productDescription": "Linux/UNIX",
+    }  # fmt: skip
+    # a global service, which answers in this Region (AWS General Reference, Savings Plans endpoints)
+    answer = account.client("savingsplans", PRICE_LIST_REGION).describe_savings_plans_offering_rates(
+        savingsPlanTypes=["Compute"],
+        savingsPlanPaymentOptions=["No Upfront"],
+        products=["EC2"],
+        serviceCodes=["AmazonEC2"],
+        filters=[{"name": one, "values": [value]} for one, value in wanted.items()],
+        maxResults=1000,
+    )
+    try:
+        rates = {
+            float(row["rate"])
+            for row in answer.get("searchResults", ())
+            if re.fullmatch(f"{_PREFIX}BoxUsage:{re.escape(name)}", str(row.get("usageType", "")))
+            and row["savingsPlanOffering"].get("durationSeconds") == _YEAR
+            and row["savingsPlanOffering"].get("currency") == "USD"
+        }
+    except (LookupError, ValueError):
+        raise _NotOneError("the rates of Savings Plans cannot be read") from None
+    if len(rates) != 1:
+        some = f"several ({', '.join(f'{rate:g}' for rate in sorted(rates)[:4])})" if rates else "none"
+        raise _NotOneError(f"rates of Compute Savings Plans of one year: AWS has {some} in {region}")
+    source = f"Compute Savings Plan of one year, nothing upfront, in {region}"
+    return _figure(key, region, rates.pop(), "hour", source, today)
+
+
+_YEAR = 365 * 24 * 3600
+"""Seconds, as durations of offerings are written."""
 
 
 def _figure(key: str, region: str, usd: float, unit: PriceUnit, source: str, today: dt.date) -> Figure:

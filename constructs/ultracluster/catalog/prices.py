@@ -114,6 +114,25 @@ def derived_figure(
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavingsPlan:
+    """A commitment to spend so much per hour, and what it takes off at the most."""
+
+    kind: str
+    """First word of the keys of what it may cover: `ec2`, `hyperpod`."""
+    name: str
+    most_percent: int
+    """Off the on-demand price, at the most; AWS publishes no rate by type outside of its API."""
+    note: str
+    source: str
+    date: str
+
+
+def savings_plans(kind: str) -> tuple[SavingsPlan, ...]:
+    """The Savings Plans for what is sold under keys of this kind."""
+    return tuple(SavingsPlan(**row) for row in _document()["savings_plans"] if row["kind"] == kind)
+
+
 def edition() -> dt.date:
     """Day on which the tables were collected."""
     return dt.date.fromisoformat(_document()["about"]["date"])
@@ -128,7 +147,7 @@ def price_kinds() -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in names) | _UNPRICED
 
 
-_UNPRICED = frozenset({"hyperpod-volume"})
+_UNPRICED = frozenset({"hyperpod-volume", "savings-1y"})
 """Kinds of which the tables have no figure."""
 
 

@@ -63,7 +63,8 @@ def cost(
     Everything that has a price is in the estimate, marked where it is old, undated, derived or of another
     Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv next to
     the environment file (`ultracluster prices update`) win over the shipped ones. --live needs
-    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`, --spent `ce:GetCostAndUsage`, which shows the
+    `pricing:GetProducts`, `ec2:DescribeSpotPriceHistory` and
+    `savingsplans:DescribeSavingsPlansOfferingRates`, --spent `ce:GetCostAndUsage`, which shows the
     cost of the whole account. Exit code 1: --strict, and a price is marked, missing or cannot be used; 2: bad
     input, or Cost Explorer cannot be asked.
     """
@@ -155,7 +156,12 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
         account = Account(region=config.region, profile=profile)
     except AccountError as error:
         refuse(str(error))
-    keys = [item.key for item in billed(resolve(config), today) if item.key]
+    items = [item for item in billed(resolve(config), today) if item.key]
+    keys = [item.key for item in items]
+    for item in items:
+        kind, _, name = item.key.partition(".")
+        if kind == "ec2" and item.group and item.purchase == "on-demand":
+            keys.append(f"savings-1y.{name}")
     with working("asking AWS for prices") as say:
         return live_prices(
             account,

@@ -205,7 +205,10 @@ def _sentences(found: Estimate, sources: _Sources) -> Iterator[str]:
         rates = (
             f"{_money(one.figure.usd)} {sources.number(one.figure)} in place of {_money(one.on_demand.usd)}"
         )
-        yield f"{one.group} with a commitment of one year, nothing upfront: {rates} USD per node and hour"
+        yield f"{one.group} with {one.by} of one year, nothing upfront: {rates} USD per node and hour"
+    if plans := found.savings_plans:
+        most = "; ".join(f"{plan.name}, at most {plan.most_percent} % off ({plan.note})" for plan in plans)
+        yield f"nodes on demand, with a commitment to spend that reserves no capacity: {most}"
     if len(found.strict) < len(found.standing):
         yield (
             f"`ultracluster prices update {found.asked_as}` asks AWS for these prices and writes them "

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ultracluster.catalog import is_local_zone, ultraservers, zone_region
-from ultracluster.catalog.prices import REFERENCE_REGIONS, Figure, Own, derived_figure, figure
+from ultracluster.catalog.prices import (
+    REFERENCE_REGIONS,
+    Figure,
+    Own,
+    SavingsPlan,
+    derived_figure,
+    figure,
+    savings_plans,
+)
 from ultracluster.model import Cluster, Group
 from ultracluster.plan.billed import billed
 from ultracluster.plan.billed_item import PREPAID, Item
@@ -81,8 +89,13 @@ class Committed:
     """A group on demand, with a commitment of one year in place of it."""
 
     group: str
+    by: str
+    """`an EC2 Reserved Instance`, `a Compute Savings Plan`."""
     figure: Figure
     on_demand: Figure
+
+
+_COMMITMENTS = {"reserved-1y": "an EC2 Reserved Instance", "savings-1y": "a Compute Savings Plan"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +175,16 @@ class Estimate:
         return sum(fee for fee in fees if fee is not None) * 24 * self.days
 
     @property
+    def savings_plans(self) -> tuple[SavingsPlan, ...]:
+        """Those that may cover instances on demand of this environment."""
+        kinds = {
+            line.item.key.partition(".")[0]
+            for line in self.standing
+            if line.item.group and line.item.purchase == "on-demand"
+        }
+        return tuple(plan for kind in sorted(kinds) for plan in savings_plans(kind))
+
+    @property
     def by_use(self) -> tuple[Line, ...]:
         """What is billed by use, and is in no sum."""
         return tuple(line for line in self.lines if line.mark == "by use")
@@ -206,9 +229,9 @@ def _committed(region: str, lines: Sequence[Line], today: dt.date, own: Own | No
     for line in lines:
         kind, _, name = line.item.key.partition(".")
         if kind == "ec2" and line.figure and line.item.quantity and line.item.purchase == "on-demand":
-            rate = figure(f"reserved-1y.{name}", region, today=today, own=own)
-            if rate:
-                yield Committed(group=line.item.group, figure=rate, on_demand=line.figure)
+            for of, by in _COMMITMENTS.items():
+                if rate := figure(f"{of}.{name}", region, today=today, own=own):
+                    yield Committed(group=line.item.group, by=by, figure=rate, on_demand=line.figure)
 
 
 def _sum(lines: Sequence[Line], of: Callable[[Line], float | None]) -> float | None:

@@ -201,9 +201,15 @@ def document(found: Estimate) -> dict[str, Any]:
         "faults": list(found.faults),
         "lines": [_line(line) for line in found.lines],
         "committed_one_year": [
-            {"group": one.group, "price": _price(one.figure), "on_demand": _price(one.on_demand)}
+            {
+                "group": one.group,
+                "by": one.by,
+                "price": _price(one.figure),
+                "on_demand": _price(one.on_demand),
+            }
             for one in found.committed
         ],
+        "savings_plans": [asdict(plan) for plan in found.savings_plans],
         "idle": {
             "group": idle.group,
             "instance_type": idle.instance_type,

@@ -54,6 +54,8 @@ class Committed(TypedDict):
     """A group's price with a commitment of one year."""
 
     group: str
+    by: str
+    """What is bought: a Reserved Instance or a Savings Plan."""
     price: Price | None
     on_demand: Price | None
 
@@ -70,6 +72,17 @@ class IdleCost(TypedDict):
     job_nodes: int
     job: Periods | None
     """While a job on all its nodes waits."""
+
+
+class SavingsPlanRow(TypedDict):
+    """What a Savings Plan takes off the on-demand price at the most."""
+
+    kind: str
+    name: str
+    most_percent: int
+    note: str
+    source: str
+    date: str
 
 
 class SpentRow(TypedDict):
@@ -129,6 +142,8 @@ class CostReport(TypedDict):
     """Why prices of a file could not be used."""
     lines: list[CostLine]
     committed_one_year: list[Committed]
+    savings_plans: list[SavingsPlanRow]
+    """Those that may cover its instances on demand."""
     idle: IdleCost | None
 
 
