@@ -416,6 +416,7 @@ def run(monkeypatch: pytest.MonkeyPatch, world: World | None, *arguments: str) -
         monkeypatch.setattr(aws, "Account", lambda region=None, profile=None: world.account)
         defaults: dict[str, Any] = {**(package.preflight.__kwdefaults__ or {}), "now": lambda: NOW}
         monkeypatch.setattr(package.preflight, "__kwdefaults__", defaults)
+        monkeypatch.setattr(command, "now", lambda: NOW)
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(command.preflight)
     return CliRunner().invoke(app, [*arguments, "--no-sources"])  # which answer over the network
@@ -529,7 +530,10 @@ def test_quotas_are_requested_once(monkeypatch: pytest.MonkeyPatch, world: World
         {"ServiceCode": "sagemaker", "QuotaCode": world.quotas[SHORT]["QuotaCode"], "DesiredValue": 2}
     ]
 
+    assert f"  Quotas: {SHORT} 1 -> 2." in filed.output and "\nlead time: AWS publishes none" in filed.output
+
     again = run(monkeypatch, world, DEV, "--request-quotas", "--yes", "--json")
+    assert json.loads(again.stdout)["business_case"][1].startswith("  Environment dev in ")
     (request,) = json.loads(again.stdout)["requests"]
     assert request["state"] == "open" and request["status"] == "PENDING" and request["id"]
     assert len([name for name, _ in world.asked if name == "RequestServiceQuotaIncrease"]) == 1

@@ -55,6 +55,31 @@ def ec2_quota(family: str, purchase: Purchase) -> Quota | None:
     return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadTime:
+    """How long before it is needed an increase should be asked for."""
+
+    least_weeks: int
+    most_weeks: int
+    verified: bool
+    """False where AWS publishes no figure."""
+    official: str
+    """What AWS says itself."""
+    source: str
+    date: str
+
+    @property
+    def words(self) -> str:
+        """`AWS publishes none (...); 6 to 8 weeks by ...`."""
+        doubt = "" if self.verified else ", not confirmed by AWS"
+        return f"{self.official}; {self.least_weeks} to {self.most_weeks} weeks by {self.source}{doubt}"
+
+
+def lead_time() -> LeadTime:
+    """Of quotas of accelerated instances."""
+    return LeadTime(**_document()["lead_time"])
+
+
 def _quota(row: dict[str, Any], instance_type: str) -> Quota:
     return Quota(
         service=row["service"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,6 +64,7 @@ def preflight(
     3 = nothing is red, and most of it could not be asked, with --strict any of it.
     """
     from ultracluster.account.preflight import preflight as ask
+    from ultracluster.account.quotas.business_case import business_case
     from ultracluster.cli.bootstrap import offer
     from ultracluster.model import resolve
 
@@ -78,15 +80,18 @@ def preflight(
     if not as_json:
         draw(as_markdown(report) if markdown else as_text(report))
     requests = _requests(account, report, yes) if request_quotas else None
+    case = business_case(resolve(config), requests or (), report.starts, now())
     failed = any(one.state == "failed" for one in requests or ())
     open_questions = not_asked(report)
     blind = report.blind or (strict and bool(open_questions))
     code = 1 if report.level == "red" or failed else 3 if blind else 0
     if as_json:
         made = as_dict(report, config.name, config.region, requests, strict=strict, code=code)
+        if requests is not None:
+            made["business_case"] = case
         write_json("preflight", made)
     elif requests is not None:
-        typer.echo("\n".join(["", *request_lines(requests)]))
+        typer.echo("\n".join(["", *request_lines(requests), *map(one_line, case)]))
     if strict and open_questions and code == 3:
         typer.echo(f"--strict: not asked: {'; '.join(open_questions)}", err=True)
     raise typer.Exit(code)
@@ -98,6 +103,11 @@ def _sources(environment: Environment) -> Iterator[Question]:
     from ultracluster.supply.source_questions import questions
 
     return questions(environment, limits(SOURCES_SECONDS, attempts=1))
+
+
+def now() -> datetime:
+    """The current time; tests have another one."""
+    return datetime.now(UTC)
 
 
 def not_asked(report: Report) -> list[str]:

@@ -69,6 +69,11 @@ class Report:
     def quotas(self) -> list[QuotaState]:
         return [row.quota for row in self.rows if row.quota]
 
+    @property
+    def starts(self) -> list[datetime]:
+        """When capacity begins that has not begun yet."""
+        return [row.starts for row in self.rows if row.starts]
+
 
 def questions(situation: Situation) -> Iterator[Question]:
     """Everything that is asked of AWS for an environment."""

@@ -75,7 +75,7 @@ def _state(situation: Situation, identifier: str, found: Mapping[str, Any]) -> R
             if block
             else f"nodes run on after {day(end)}, and are replaced on demand, if at all: extend it",
         )
-    return Row(f"{identifier} state", level, text, do)
+    return Row(f"{identifier} state", level, text, do, starts=start if start and start > now else None)
 
 
 def _start(situation: Situation, identifier: str, found: Mapping[str, Any], groups: Groups) -> Iterator[Row]:

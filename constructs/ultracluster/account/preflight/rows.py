@@ -35,6 +35,8 @@ class Row:
     """The figures behind a row about a quota."""
     unread: bool = False
     """The call failed: denied, throttled, no network."""
+    starts: datetime | None = None
+    """When capacity begins, where it has not yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def _state(situation: Situation, name: str, plan: Mapping[str, Any], arn: str) -
         do = "a status that this release does not know: see the SageMaker console"
     elif end and end - situation.now() < SOON:
         level, do = "yellow", "HyperPod takes the instances back an hour before the end"
-    return Row(f"{name} state", level, text, do)
+    return Row(f"{name} state", level, text, do, starts=start if start and start > situation.now() else None)
 
 
 def _zone(

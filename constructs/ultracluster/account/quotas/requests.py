@@ -28,6 +28,8 @@ class Request:
     current: float
     asked: float
     state: State
+    scarce: bool = False
+    """It counts instances or their vCPUs, of which AWS asks for a reason."""
     status: str = ""
     """What Service Quotas says of the newest request."""
     why: str = ""
@@ -55,6 +57,7 @@ def _planned(account: Account, state: QuotaState) -> Request:
         current=value.amount,
         asked=state.wanted,
         state="would",
+        scarce=state.need.unit in ("instances", "vCPUs") and state.need.quota.service in ("ec2", "sagemaker"),
     )
     if not value.adjustable:
         return replace(

@@ -155,3 +155,5 @@ class PreflightReport(TypedDict):
 class Preflight(PreflightReport, total=False):
     requests: list[QuotaRequest]
     """With --request-quotas."""
+    business_case: list[str]
+    """With --request-quotas: the text for AWS and the lead time; empty where instances have quota enough."""
