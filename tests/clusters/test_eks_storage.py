@@ -108,6 +108,11 @@ def made(base: str = "eks-p5en", **changes: Any) -> dict[str, Any]:
             {"aws-efa-k8s-device-plugin", "neuron-helm-chart", "jobset", "lws", "kubeflow-trainer"},
         ),
         ("eks-trn2", {"node_groups__trn2__instance_type": "c5.large"}, {"jobset"}),
+        (
+            "eks-trn2",
+            {"node_groups__trn2__instance_type": "c5.large", "orchestrator__kuberay": True},
+            {"jobset", "kuberay-operator"},
+        ),
     ],
 )  # fmt: skip
 def test_charts_follow_the_devices(base: str, changes: dict[str, Any], expected: set[str]) -> None:
@@ -187,6 +192,7 @@ def test_the_catalogue_says_which_values_we_set() -> None:
     used = {
         **made(orchestrator__gpu_plugin="gpu-operator"),
         **made(orchestrator__kubeflow_trainer=True, orchestrator__leader_worker_set=True),
+        **made(orchestrator__kuberay=True),
         **made("eks-trn2", orchestrator__neuron_scheduler=True),
     }
 

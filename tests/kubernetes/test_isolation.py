@@ -50,7 +50,9 @@ def _side(policies: list[dict[str, Any]], own: End, other: End, way: str, port: 
     mine = [
         one["spec"]
         for one in policies
-        if one["metadata"]["namespace"] == own.namespace and way in one["spec"]["policyTypes"]
+        if one["metadata"]["namespace"] == own.namespace
+        and way in one["spec"]["policyTypes"]
+        and one["spec"]["podSelector"].get("matchLabels", {}).items() <= own.labels.items()
     ]
     peers = {"Egress": "to", "Ingress": "from"}[way]
     return not mine or any(
@@ -127,6 +129,21 @@ def test_hyperpods_operator_asks_the_pods_of_its_jobs() -> None:
     closed = policies(HYPERPOD, orchestrator__training_operator=False)
     assert not allowed(closed, End("aws-hyperpod"), TRAINER, "TCP 8080")
     assert not allowed(open_to_it, End("product"), TRAINER, "TCP 8080")
+
+
+@pytest.mark.parametrize("base", ["eks-p5en", HYPERPOD])
+def test_kuberays_operator_asks_the_heads_of_ray_clusters(base: str) -> None:
+    operator = End("kuberay-system", {"app.kubernetes.io/name": "kuberay-operator"})
+    head = End("research", {"ray.io/node-type": "head"})
+    open_to_it = policies(base, orchestrator__kuberay=True)
+
+    assert all(problems(one) == [] for one in open_to_it)
+    assert allowed(open_to_it, operator, head, "TCP 8265")
+    assert not allowed(open_to_it, operator, head, "TCP 6379"), "programs are started there"
+    assert not allowed(open_to_it, operator, TRAINER, "TCP 8265")
+    assert not allowed(open_to_it, End("kuberay-system"), head, "TCP 8265")
+    assert not allowed(open_to_it, End("product"), head, "TCP 8265")
+    assert not allowed(policies(base), operator, head, "TCP 8265")
 
 
 def test_models_of_hyperpods_inference_are_reached_in_default_only() -> None:

@@ -15,6 +15,10 @@ ROWS: dict[str, dict[str, Any]] = {
     "HyperPodPyTorchJob": {"replicaSpecs": [{"template": POD}] * 2},
     "PyTorchJob": {"pytorchReplicaSpecs": {"Master": {"template": POD}, "Worker": {"template": POD}}},
     "MPIJob": {"mpiReplicaSpecs": {"Launcher": {"template": POD}, "Worker": {"template": POD}}},
+    "RayJob": {
+        "rayClusterSpec": {"headGroupSpec": {"template": POD}, "workerGroupSpecs": [{"template": POD}]},
+        "submitterPodTemplate": POD,
+    },
     "Job batch.volcano.sh/v1alpha1": {"tasks": [{"template": POD}] * 2},
     "Job batch/v1": {"template": POD},
     "TrainJob": {"trainer": {"numNodes": 2}},
@@ -30,11 +34,19 @@ def test_the_way_to_its_pods(kind: JobKind) -> None:
     job = {"apiVersion": kind.version, "kind": kind.kind, "spec": row(kind)}
     assert kind_of(job) is kind
     found = list(kind.templates(job))
-    assert found == [POD] * {"Job batch/v1": 1, "TrainJob trainer.kubeflow.org/v1alpha1": 0}.get(
-        f"{kind.kind} {kind.version}", 2
-    )
+    counts = {"Job batch/v1": 1, "TrainJob trainer.kubeflow.org/v1alpha1": 0, "RayJob ray.io/v1": 3}
+    assert found == [POD] * counts.get(f"{kind.kind} {kind.version}", 2)
     for broken in ({}, {"spec": None}, {"spec": []}, {"spec": dict.fromkeys(row(kind), "x")}):
         assert list(kind.templates(broken)) in ([], ["x"])
+
+
+def test_without_kuberay_members_make_no_rayjobs_which_no_queue_would_count() -> None:
+    from kubernetes_support import environment
+
+    from ultracluster.model import resolve
+
+    (role, *_) = team_rights(resolve(environment({"teams": {"research": {"quota": 8}}})))
+    assert "ray.io" not in {group for rule in role["rules"] for group in rule["apiGroups"]}
 
 
 def test_places() -> None:
@@ -47,7 +59,8 @@ def test_members_may_make_every_kind_and_what_it_brings() -> None:
 
     from ultracluster.model import resolve
 
-    (role, *_) = team_rights(resolve(environment({"teams": {"research": {"quota": 8}}})))
+    asked = {"teams": {"research": {"quota": 8}}, "orchestrator.kuberay": True}
+    (role, *_) = team_rights(resolve(environment(asked)))
     may = {
         (group, resource)
         for rule in role["rules"]

@@ -66,6 +66,48 @@ def of_kind(name: str, template: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": version, "kind": name, "metadata": {"name": "a"}, "spec": spec}
 
 
+def ray_job(head: dict[str, Any], workers: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    cluster = {
+        "rayVersion": "2.52.0",
+        "authOptions": {"mode": "token"},
+        "headGroupSpec": {"template": head},
+        "workerGroupSpecs": [{"groupName": "w", "replicas": 2, "template": workers}],
+        **spec.pop("rayClusterSpec", {}),
+    }
+    rest = {"shutdownAfterJobFinishes": True, "rayClusterSpec": cluster, **spec}
+    return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "a"}, "spec": rest}
+
+
+def without(template: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Without what `keys` name of its container."""
+    for container in template["spec"]["containers"]:
+        for key in keys:
+            del container[key]
+    return template
+
+
+HEAD = pod({"cpu": 8, "memory": "64Gi"})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (ray_job(HEAD, pod({**WHOLE, EFA: 0})), "none of its"),
+        (ray_job(pod({**WHOLE, "hugepages-2Mi": 0}), pod(WHOLE)), "hugepages-2Mi: 5120Mi"),
+        (ray_job(HEAD, pod({**WHOLE, "memory": "8Gi"})), "memory: 8 GiB of a node"),
+        (ray_job(pod({"cpu": 8}), pod(WHOLE)), "head: without a limit of memory Ray takes"),
+        (ray_job(HEAD, without(pod(WHOLE), "resources")), "workers w: without a limit of memory"),
+        (ray_job(HEAD, pod(WHOLE), shutdownAfterJobFinishes=False), "`shutdownAfterJobFinishes: true`"),
+        (ray_job(HEAD, pod(WHOLE), clusterSelector={"a": "b"}), "clusterSelector: no queue counts"),
+        (ray_job(HEAD, pod(WHOLE), rayClusterSpec={"enableInTreeAutoscaling": True}), "Kueue refuses it"),
+        (ray_job(HEAD, pod(WHOLE), rayClusterSpec={"authOptions": None}), "authOptions: {mode: token}"),
+    ],
+)
+def test_what_a_rayjob_lacks(manifest: dict[str, Any], says: str) -> None:
+    (note,) = notes(manifest)
+    assert says in note
+
+
 def privileged(template: dict[str, Any]) -> dict[str, Any]:
     template["spec"]["containers"][0]["securityContext"] = {"privileged": True}
     return job(template)
@@ -162,6 +204,7 @@ def test_more_pods_than_nodes() -> None:
                 volumes=[{"name": "efa", "hostPath": {"path": "/dev/infiniband"}}],
             )
         ),
+        ray_job(HEAD, without(pod(WHOLE), "volumeMounts")),  # KubeRay mounts memory at /dev/shm
         train_job(WHOLE),
         train_job({**WHOLE, EFA: 0}, nodes=1),
         train_job(None),

@@ -38,6 +38,16 @@ def test_kueue_starts_a_job_whole_and_counts_accelerators_alone() -> None:
     assert all(expression["key"] in one["metadata"]["labels"] for one in namespaces)
 
 
+def test_kueue_admits_rayjobs_where_kuberay_is() -> None:
+    configuration = kueue_configuration(environment({"orchestrator.kuberay": True}))
+
+    assert configuration_problems(configuration, "config.kueue.x-k8s.io/v1beta2 Configuration") == []
+    frameworks = configuration["integrations"]["frameworks"]
+    assert {"ray.io/rayjob", "ray.io/raycluster"} <= set(frameworks)
+    without = kueue_configuration(environment({}))["integrations"]["frameworks"]
+    assert set(frameworks) - set(without) == {"ray.io/rayjob", "ray.io/raycluster"}
+
+
 def test_without_teams_kueue_leaves_jobs_without_a_queue_alone() -> None:
     configuration = kueue_configuration(environment({}))
 

@@ -43,6 +43,7 @@ def environment(scheduler: str = "kueue", **more: Any) -> Environment:
         "orchestrator.scheduler": scheduler,
         "orchestrator.leader_worker_set": True,
         "orchestrator.kubeflow_trainer": True,
+        "orchestrator.kuberay": True,
         **more,
     }
     return loaded(changed(environment_data("eks-p5en"), changes)).environment
@@ -65,7 +66,7 @@ def test_every_chart_with_pods_on_system_nodes_tolerates_their_taints(scheduler:
         *karpenter_charts(cluster, cluster.settings, queue="q"),
     ]
 
-    assert {"gpu-operator", "jobset", "lws", "kubeflow-trainer", "karpenter"} < {
+    assert {"gpu-operator", "jobset", "lws", "kubeflow-trainer", "kuberay-operator", "karpenter"} < {
         one.name for one in everything
     }
     for one in everything:

@@ -433,6 +433,23 @@ CASES = [
         {"orchestrator.jobset": True},
     ),
     case(
+        "EKS107",
+        {"orchestrator.kuberay": True, "orchestrator.scheduler": "volcano"},
+        "orchestrator.kuberay",
+        "no queue is known to start the pods of a RayJob together",
+        "scheduler: kueue",
+        {"orchestrator.scheduler": "kueue"},
+    ),
+    case(
+        "EKS107",
+        {"orchestrator.kuberay": True, "orchestrator.task_governance": True},
+        "orchestrator.kuberay",
+        "with `task-governance` no queue",
+        "false",
+        {"orchestrator.kuberay": False},
+        "hyperpod-eks-p5",
+    ),
+    case(
         "EKS021",
         {"node_groups.system": ...},
         "node_groups",

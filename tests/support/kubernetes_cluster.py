@@ -43,6 +43,7 @@ CUSTOM = {
     "batch.volcano.sh/v1alpha1": {"jobs": "Job"},
     "kueue.x-k8s.io/v1beta2": {"workloads": "Workload", "localqueues": "LocalQueue"},
     "kubeflow.org/v1": {"pytorchjobs": "PyTorchJob"},
+    "ray.io/v1": {"rayjobs": "RayJob"},
     "sagemaker.amazonaws.com/v1": {"hyperpodpytorchjobs": "HyperPodPyTorchJob"},
     "resource.nvidia.com/v1beta1": {"computedomains": "ComputeDomain"},
 }

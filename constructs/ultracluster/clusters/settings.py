@@ -113,6 +113,7 @@ class KubernetesSettings(TypedDict, total=False):
     neuron_scheduler: bool
     compute_domains: bool
     kubeflow_trainer: bool
+    kuberay: bool
     mpi_operator: bool
     mpi_operator_image: str | None
     chart_repository: str | None

@@ -163,6 +163,9 @@ class _Kubernetes(Model):
     """Groups whose nodes serve models; what collects metrics then asks model servers, too."""
     kubeflow_trainer: bool = False
     """Kubeflow Trainer; needs `jobset`."""
+    kuberay: bool = False
+    """KubeRay, which runs Ray clusters as RayJobs: reinforcement learning, and what else is written for Ray
+    (`ultracluster job ray`). Kueue admits each as a whole."""
     mpi_operator: bool = False
     """MPI operator, which runs jobs of `mpirun`; the acceptance test of the fabric is one."""
     mpi_operator_image: Annotated[str, Field(pattern=r"^[a-z0-9][a-zA-Z0-9._:/@-]+$")] | None = None

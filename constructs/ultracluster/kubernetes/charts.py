@@ -15,6 +15,7 @@ from ultracluster.catalog.eks import NEURON, charts, kube_scheduler_tag
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.claims import EFA_DRIVER, NVIDIA_DRIVER, nvidia_driver_values
 from ultracluster.kubernetes.gpu_sharing import WHOLE, mig_configurations, plugin_configurations
+from ultracluster.kubernetes.isolation import KUBERAY
 from ultracluster.kubernetes.labels import GPU_LABEL
 from ultracluster.kubernetes.metrics.objects import dcgm_values
 from ultracluster.kubernetes.tolerations import Tolerations, system_tolerations, with_tolerations
@@ -23,6 +24,8 @@ from ultracluster.model.devices import claims_efa, compute_domain_types
 from ultracluster.model.observability import collects
 
 DCGM = "dcgm-exporter"
+_OPERATOR = {"cpu": "500m", "memory": "1Gi"}
+"""Its maker counts 500 MB for 500 pods (values.yaml); there may be twice as many here."""
 TOLERATIONS: list[dict[str, str]] = [{"operator": "Exists"}]
 """Of what must run on every node with the device, whatever taints its group has."""
 
@@ -163,6 +166,9 @@ def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
         charts["lws"] = {}
     if settings.kubeflow_trainer:
         charts["kubeflow-trainer"] = {"jobset": {"install": False}}
+    if settings.kuberay:
+        # its own limit of a tenth of a processor is too little for what reads hundreds of pods
+        charts[KUBERAY] = {"resources": {"requests": _OPERATOR, "limits": {"memory": _OPERATOR["memory"]}}}
     return tuple(_with_settings(cluster, charts))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ultracluster.catalog.eks import charts
 from ultracluster.catalog.hyperpod_eks import tiered_checkpoints
 from ultracluster.config.kubernetes import HyperPodEks, PodSecurity
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE as HYPERPOD
@@ -42,6 +43,9 @@ SPACES = "jupyter-k8s-system"
 POD_IDENTITY = "169.254.170.23/32"
 """Where the agent of EKS Pod Identity answers pods, on port 80 (EKS User Guide, Set up the Amazon EKS Pod
 Identity Agent)."""
+KUBERAY = "kuberay-operator"
+"""Its chart, and the name of its pods."""
+RAY_DASHBOARD = 8265
 PODS_OF_A_NODE = 110
 """At the most (Kubernetes documentation, Considerations for large clusters)."""
 CLAIMS = 50
@@ -129,6 +133,7 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
     return (
         _policy("ultracluster-default-deny", namespace, {"podSelector": {}, "policyTypes": both}),
         _policy("ultracluster-training", namespace, rules),
+        *(_asked_by_kuberay(namespace) if settings.kuberay and "Ingress" in both else ()),
         # where nothing is kept out, a policy that lets one in would keep out everybody else
         *(_scraped(cluster, namespace) if "Ingress" in both else ()),
     )
@@ -141,6 +146,21 @@ def _to_checkpoint_memory(hyperpod: HyperPodEks | None) -> list[Manifest]:
         return []
     ports = _ports(f"TCP {tiered_checkpoints()['port']}")
     return [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": ports}]
+
+
+def _asked_by_kuberay(namespace: str) -> tuple[Manifest, ...]:
+    """The operator, and nobody else of its namespace, to the dashboard of a Ray cluster's head: there it asks
+    how a RayJob does (ray-project/kuberay v1.6.2, rayjob_controller.go)."""
+    operator: Manifest = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": charts()[KUBERAY]["namespace"]}},
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": KUBERAY}},
+    }
+    rules: Manifest = {
+        "podSelector": {"matchLabels": {"ray.io/node-type": "head"}},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [operator], "ports": _ports(f"TCP {RAY_DASHBOARD}")}],
+    }
+    return (_policy("ultracluster-kuberay", namespace, rules),)
 
 
 def _scraped(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:

@@ -27,7 +27,7 @@ from ultracluster.config.yaml_bounds import (
     load_documents,
 )
 from ultracluster.kubernetes import kai, kueue
-from ultracluster.kubernetes.job_kinds import COMPANIONS, KINDS, JobKind, kind_of
+from ultracluster.kubernetes.job_kinds import COMPANIONS, KINDS, RAY_CLUSTER, JobKind, kind_of
 from ultracluster.kubernetes.job_notes import job_notes
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, scheduler_of
@@ -236,6 +236,8 @@ def _other_kind(one: Manifest) -> str:
         return f"{kind} is of {' or '.join(versions)} here, not of {_shown(version)}"
     if kind == "List":
         return "a List is not read: write its items as documents, with --- between them"
+    if kind == "RayCluster":
+        return "a RayCluster runs, and holds its nodes, until somebody deletes it: write a RayJob, which ends"
     if kind == "Pod":
         return "a bare Pod is counted by no queue: put it into a Job"
     near = difflib.get_close_matches(kind, [named for _, named in known], 1)
@@ -348,6 +350,8 @@ def _put_program(kind: JobKind, job: Manifest, name: str, arguments: Sequence[st
             mount = {"name": _VOLUME, "mountPath": PROGRAM_FOLDER, "readOnly": True}
             container["volumeMounts"] = [*(container.get("volumeMounts") or []), mount]
             placed = _started(container, path, arguments) or placed
+    if kind.label == RAY_CLUSTER:
+        placed = _entered(job["spec"], path, arguments)
     if placed:
         return [f"program: {path}"]
     if arguments:
@@ -356,6 +360,18 @@ def _put_program(kind: JobKind, job: Manifest, name: str, arguments: Sequence[st
             "the arguments themselves"
         )
     return [f"program: {path} in each container; the manifest must start it"]
+
+
+def _entered(spec: Manifest, path: str, arguments: Sequence[str]) -> bool:
+    """Whether the head of Ray now starts the program: where it is named, or instead of python's script."""
+    words = str(spec.get("entrypoint", "")).split()
+    script = words[0] in _LAUNCHERS and not words[1].startswith("-") if len(words) > 1 else False
+    if PROGRAM not in words and not script:
+        return False
+    at = words.index(PROGRAM) if PROGRAM in words else 1
+    rest = words[at + 1 :] if PROGRAM in words or not arguments else []
+    spec["entrypoint"] = " ".join([*words[:at], path, *arguments, *rest])
+    return True
 
 
 def _started(container: Manifest, path: str, arguments: Sequence[str]) -> bool:

@@ -3,8 +3,8 @@
 """Kinds of jobs that a cluster of ours runs: where the API keeps them, and where their pods are in them.
 
 Sources: the definitions of kubernetes-sigs/jobset v0.12.0, volcano-sh/volcano v1.15.1,
-kubeflow/training-operator v1.9, kubeflow/mpi-operator v0.8, kubeflow/trainer v2; aws/sagemaker-hyperpod-cli
-011ca92 for HyperPod's operator.
+kubeflow/training-operator v1.9, kubeflow/mpi-operator v0.8, kubeflow/trainer v2, ray-project/kuberay v1.6.2;
+aws/sagemaker-hyperpod-cli 011ca92 for HyperPod's operator.
 """
 
 from __future__ import annotations
@@ -31,6 +31,16 @@ class JobKind:
     """On its pods: the name of the job."""
     template: tuple[str, ...] = ()
     """The way to the template of its pods; `*` is each of a list or of a mapping. Empty where it has none."""
+    further: tuple[tuple[str, ...], ...] = ()
+    """Ways to templates that it may have besides."""
+    named: tuple[str, ...] = ("metadata", "name")
+    """Where a job has the value of `label`."""
+    starts_job: bool = False
+    """It starts a Job of its own name, too."""
+
+    @property
+    def ways(self) -> tuple[tuple[str, ...], ...]:
+        return (self.template, *self.further) if self.template else ()
 
     def place(self, namespace: str | None) -> str:
         """Path of its objects; in every namespace for None."""
@@ -38,13 +48,16 @@ class JobKind:
 
     def templates(self, job: Manifest) -> Iterator[Manifest]:
         """Every template of pods in a job; what is no mapping is left out."""
-        found: list[Any] = [job] if self.template else []
-        for step in self.template:
-            found = [one for item in found for one in _below(item, step)]
-        yield from (one for one in found if isinstance(one, dict))
+        for way in self.ways:
+            found: list[Any] = [job]
+            for step in way:
+                found = [one for item in found for one in _below(item, step)]
+            yield from (one for one in found if isinstance(one, dict))
 
 
 JOB_NAME, JOBSET_NAME = "batch.kubernetes.io/job-name", "jobset.sigs.k8s.io/jobset-name"
+RAY_CLUSTER = "ray.io/cluster"
+_RAY = ("spec", "rayClusterSpec")
 _KUBEFLOW = "training.kubeflow.org/job-name"
 _POD_OF_JOB = ("spec", "template")
 KINDS = (
@@ -66,6 +79,12 @@ KINDS = (
     ),
     # its pods are those of a runtime that the cluster has, in a JobSet
     JobKind("TrainJob", "trainer.kubeflow.org/v1alpha1", "trainjobs", JOBSET_NAME),
+    JobKind(
+        "RayJob", "ray.io/v1", "rayjobs", RAY_CLUSTER,
+        (*_RAY, "headGroupSpec", "template"),
+        further=((*_RAY, "workerGroupSpecs", EACH, "template"), ("spec", "submitterPodTemplate")),
+        named=("status", "rayClusterName"), starts_job=True,
+    ),
     JobKind(
         "Job", "batch.volcano.sh/v1alpha1", "jobs", "volcano.sh/job-name",
         ("spec", "tasks", EACH, "template"),
@@ -103,4 +122,14 @@ def _below(item: Any, step: str) -> list[Any]:
     return list(item) if isinstance(item, list) else []
 
 
-__all__ = ["COMPANIONS", "EACH", "JOBSET_NAME", "JOB_NAME", "KINDS", "JobKind", "kind_of", "place"]
+__all__ = [
+    "COMPANIONS",
+    "EACH",
+    "JOBSET_NAME",
+    "JOB_NAME",
+    "KINDS",
+    "RAY_CLUSTER",
+    "JobKind",
+    "kind_of",
+    "place",
+]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ultracluster.catalog import InstanceType
-from ultracluster.kubernetes.job_kinds import EACH, JobKind
+from ultracluster.kubernetes.job_kinds import EACH, RAY_CLUSTER, JobKind
 from ultracluster.kubernetes.job_pod import HUGE_PAGES_MIB
 from ultracluster.model import Cluster
 from ultracluster.model.job_text import text_notes, variable_note
@@ -32,8 +32,8 @@ _LITTLE = 0.25
 def job_notes(cluster: Cluster, kind: JobKind, job: dict[str, Any]) -> list[str]:
     """Return what the pods of a job lack or ask too much of, each with the line to write."""
     pods = [(count, spec) for count, spec in _pods(kind, job) if isinstance(spec, dict)]
-    everything = sum(count for count, _ in pods)
-    notes: list[str] = []
+    everything = sum(count for count, spec in pods if _accelerators(spec))
+    notes: list[str] = list(_of_ray(job)) if kind.label == RAY_CLUSTER else []
     for count, spec in pods:
         for note in _of_pod(cluster, spec, count, alone=everything == 1):
             notes += [note] if note not in notes else []
@@ -45,8 +45,16 @@ def _pods(kind: JobKind, job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     if kind.kind == "TrainJob":
         yield from _of_trainer(job)
         return
-    places: list[tuple[int, Any]] = [(1, job)] if kind.template else []
-    for step in (*kind.template, "spec"):
+    for way in kind.ways:
+        for count, spec in _on(way, job):
+            # KubeRay mounts memory there itself (v1.6.2, common/pod.go)
+            own = {_OF_RUNTIME: True} if kind.label == RAY_CLUSTER and isinstance(spec, dict) else {}
+            yield count, {**spec, **own} if own else spec
+
+
+def _on(way: tuple[str, ...], job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+    places: list[tuple[int, Any]] = [(1, job)]
+    for step in (*way, "spec"):
         below: list[tuple[int, Any]] = []
         for count, item in places:
             times = count
@@ -72,6 +80,48 @@ def _of_trainer(job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
         container = {**trainer, "name": "trainer", "resources": trainer.get("resourcesPerNode")}
         count = nodes if isinstance(nodes, int) and not isinstance(nodes, bool) else 1
         yield count, {"containers": [container], _OF_RUNTIME: True}
+
+
+def _of_ray(job: dict[str, Any]) -> Iterator[str]:
+    """What Kueue refuses in a RayJob (v0.19.2, rayjob_webhook.go), and memory, which Ray counts by itself."""
+    spec = job.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    if spec.get("clusterSelector"):
+        yield "clusterSelector: no queue counts a RayJob on another one's cluster. Write rayClusterSpec"
+    elif spec.get("shutdownAfterJobFinishes") is not True:
+        yield (
+            "its nodes would be held when the job is over, and Kueue refuses that: write "
+            "`shutdownAfterJobFinishes: true` below spec"
+        )
+    inner = spec.get("rayClusterSpec")
+    inner = inner if isinstance(inner, dict) else {}
+    if inner.get("enableInTreeAutoscaling"):
+        yield "enableInTreeAutoscaling: Kueue refuses it, a job has its nodes from its start. Leave it out"
+    if not isinstance(inner.get("authOptions"), dict):
+        yield (
+            "without a token every pod of its namespace may start programs in it: write `authOptions: {mode: "
+            "token}` and `rayVersion` (2.52.0 or newer) below rayClusterSpec"
+        )
+    parts = {"head": inner.get("headGroupSpec")}
+    parts |= {f"workers {one.get('groupName', '')}": one for one in _dicts(inner.get("workerGroupSpecs"))}
+    for name, part in parts.items():
+        template = part.get("template") if isinstance(part, dict) else None
+        pod = template.get("spec") if isinstance(template, dict) else None
+        containers = _dicts(pod.get("containers")) if isinstance(pod, dict) else []
+        if containers and _asked(containers[:1], "memory") is None:
+            yield (
+                f"{name}: without a limit of memory Ray takes that of the whole node for its own. Write "
+                "`memory:` below resources.limits"
+            )
+
+
+def _accelerators(spec: dict[str, Any]) -> bool:
+    containers = _dicts(spec.get("containers"))
+    return any(_asked(containers, name) for name in _ACCELERATORS)
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in _list(value) if isinstance(one, dict)]
 
 
 def _of_pod(cluster: Cluster, spec: dict[str, Any], count: int, *, alone: bool) -> Iterator[str]:
@@ -157,7 +207,7 @@ def _memory(
         for one in item.get("volumeMounts") or []
         if isinstance(one, dict)
     }
-    hidden = spec.get("hostIPC") is True or spec.get(_OF_RUNTIME) is True
+    hidden = spec.get("hostIPC") is True or bool(spec.get(_OF_RUNTIME))
     if number > 1 and _SHARED_MEMORY not in paths and not hidden:
         yield (
             f"{_SHARED_MEMORY} has 64 MiB, which data loaders and NCCL use up: mount an emptyDir with "

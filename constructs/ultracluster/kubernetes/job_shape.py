@@ -85,9 +85,14 @@ def _all(documents: list[Any]) -> Iterator[tuple[int, Found]]:
 
 def _job(kind: JobKind, job: Any) -> Iterator[Found]:
     """What is wrong on the way to the pods, and in them."""
+    ways = (_way(way, job, needed=way is kind.template and EACH not in way) for way in kind.ways)
+    yield from dict.fromkeys(found for way in ways for found in way)  # they begin alike
+
+
+def _way(way: tuple[str, ...], job: Any, *, needed: bool) -> Iterator[Found]:
+    """What is wrong on one way; a JobSet may have no jobs, a Job has its pods."""
     places: list[tuple[YamlPath, Any]] = [((), job)]
-    needed = EACH not in kind.template  # a JobSet may have no jobs, a Job has its pods
-    for step in kind.template:
+    for step in way:
         inner: list[tuple[YamlPath, Any]] = []
         for path, value in places:
             if step == EACH:
@@ -99,7 +104,7 @@ def _job(kind: JobKind, job: Any) -> Iterator[Found]:
             elif needed:
                 yield path, f"has no {step}, which its pods need", f"write {step}"
         needed, places = needed or step == EACH, inner
-    for path, template in places if kind.template else ():
+    for path, template in places:
         if not isinstance(template, dict):
             yield path, f"{_is(template)}, and no template of pods", "write a mapping with spec"
         elif template.get("spec") is None:

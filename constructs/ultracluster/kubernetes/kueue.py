@@ -62,7 +62,7 @@ def kueue_values(cluster: Cluster) -> dict[str, Any]:
             "blockAdmission": False,
             "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffLimitCount": 10},
         },
-        "integrations": {"frameworks": list(_FRAMEWORKS), **_external(cluster)},
+        "integrations": {"frameworks": _frameworks(cluster), **_external(cluster)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         # quotas are of accelerators; what a job requests besides them is not counted
         "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
@@ -258,6 +258,12 @@ def _filled(**fields: Any) -> Manifest:
     return {key: value for key, value in fields.items() if value}
 
 
+def _frameworks(cluster: Cluster) -> list[str]:
+    """Kinds of jobs that Kueue itself suspends and admits."""
+    ray = _RAY if cluster.kubernetes and cluster.kubernetes.kuberay else ()
+    return [*_FRAMEWORKS, *ray]
+
+
 def _external(cluster: Cluster) -> Manifest:
     """Kinds of jobs whose own operator speaks to Kueue: HyperPod's training operator does."""
     settings = cluster.kubernetes
@@ -281,6 +287,8 @@ _FRAMEWORKS = (
     "leaderworkerset.x-k8s.io/leaderworkerset",
     "trainer.kubeflow.org/trainjob",
 )
+_RAY = ("ray.io/raycluster", "ray.io/rayjob")
+"""kubernetes-sigs/kueue v0.19.2, pkg/controller/jobs/rayjob and raycluster."""
 
 __all__ = [
     "COHORT",

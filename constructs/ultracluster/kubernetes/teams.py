@@ -24,6 +24,8 @@ _JOBS: Mapping[str, tuple[str, ...]] = {
     "trainer.kubeflow.org": ("trainingruntimes", "trainjobs"),
 }
 """What starts pods, and what its scheduler counts."""
+_RAY: Mapping[str, tuple[str, ...]] = {"ray.io": ("rayclusters", "rayjobs")}
+"""Where KubeRay is: without it Kueue does not count them."""
 _CLAIMS: Mapping[str, tuple[str, ...]] = {
     "resource.k8s.io": ("resourceclaims", "resourceclaimtemplates"),
     "resource.nvidia.com": ("computedomains",),
@@ -81,6 +83,7 @@ def team_rights(cluster: Cluster) -> tuple[Manifest, ...]:
         "metadata": {"name": MEMBER_ROLE},
         "rules": [
             *(_rule(group, of, _EVERY) for group, of in _JOBS.items()),
+            *(_rule(group, of, _EVERY) for group, of in _RAY.items() if _has_kuberay(cluster)),
             *(_rule(group, of, _EVERY) for group, of in _CLAIMS.items() if claims_devices(cluster)),
             *(_rule(group, of, _EVERY) for group, of in _SPACES.items() if spaces_of(cluster)),
             _rule("", _OWN, _EVERY),
@@ -102,6 +105,10 @@ def team_rights(cluster: Cluster) -> tuple[Manifest, ...]:
         for name in cluster.environment.teams
     ]
     return (role, *bindings)
+
+
+def _has_kuberay(cluster: Cluster) -> bool:
+    return cluster.kubernetes is not None and cluster.kubernetes.kuberay
 
 
 def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Manifest:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from ultracluster.catalog.eks import charts
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.network import Network
-from ultracluster.config.remedy import ask, beside, drop, rename
+from ultracluster.config.remedy import ask, beside, drop, rename, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects
+from ultracluster.model.team_shares import scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -113,6 +114,24 @@ def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Iterat
         )
 
 
+@EKS.rule(
+    107,
+    "warning",
+    "RayJobs should be admitted by Kueue",
+    source="kubernetes-sigs/kueue v0.19.2, pkg/controller/jobs/rayjob",
+    date="2026-11-28",
+)
+def uncounted_rayjobs(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    scheduler = scheduler_of(cluster)
+    if settings.kuberay and scheduler != "kueue":
+        yield Breach(
+            ("kuberay",),
+            f"with `{scheduler}` no queue is known to start the pods of a RayJob together: they would start "
+            "one by one, outside of the teams' quotas.",
+            write(False) if scheduler == "task-governance" else beside(scheduler="kueue") | write(False),
+        )
+
+
 def _has_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> bool:
     """Whether anything is installed out of public registries: device plugins, a scheduler, what jobs ask for,
     Karpenter, what collects metrics."""
@@ -127,6 +146,7 @@ def _has_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> bool:
             settings.jobset,
             settings.leader_worker_set,
             settings.kubeflow_trainer,
+            settings.kuberay,
             cluster.karpenter,
             collects(cluster),
         )

@@ -281,8 +281,10 @@ class KubernetesQueue:
 
     def _pods(self, kind: JobKind, job: Manifest) -> list[Manifest]:
         meta = job["metadata"]
+        # two labels have the pods of what starts a Job besides: all are read then
         selector = quote(f"{kind.label}={meta['name']}", safe="")
-        pods = self._api.items(f"{place('v1', 'pods', meta['namespace'])}?labelSelector={selector}")
+        query = "" if kind.starts_job else f"?labelSelector={selector}"
+        pods = self._api.items(f"{place('v1', 'pods', meta['namespace'])}{query}")
         return of_job(kind, job, pods)
 
     def _workloads(self, namespace: str) -> list[Manifest]:

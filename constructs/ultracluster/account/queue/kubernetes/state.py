@@ -16,13 +16,13 @@ from typing import Any
 from ultracluster.account.queue.queue import QueuedJob, State
 from ultracluster.config.plain_text import clipped, one_line
 from ultracluster.kubernetes.job_documents import USER
-from ultracluster.kubernetes.job_kinds import JOB_NAME, JOBSET_NAME, JobKind
+from ultracluster.kubernetes.job_kinds import JOB_NAME, JOBSET_NAME, RAY_CLUSTER, JobKind
 
 Manifest = dict[str, Any]
 
 _ENDS: dict[str, State] = {
     "complete": "completed", "completed": "completed", "succeeded": "completed",
-    "failed": "failed", "aborted": "cancelled", "terminated": "failed",
+    "failed": "failed", "aborted": "cancelled", "terminated": "failed", "validationfailed": "failed",
 }  # fmt: skip
 """Types of conditions and phases, in lower case, with which a job is over."""
 _LONGEST = 500
@@ -31,6 +31,7 @@ _RANKS = (
     "batch.kubernetes.io/job-completion-index",
     "training.kubeflow.org/replica-index",
     "volcano.sh/task-index",
+    "ray.io/worker-group-replica-index",
 )
 _STARTING = ("ContainerCreating", "PodInitializing")
 """What is no reason to look: an image is pulled, a volume mounted."""
@@ -57,7 +58,7 @@ def queued_job(
     annotations = _map(meta, "annotations")
     last = newest_try(pods)
     state, detail, why = _state(meta, status, last, workload, warnings)
-    ended = _when(status.get("completionTime")) or (
+    ended = _when(status.get("completionTime") or status.get("endTime")) or (
         _end(status) if state in ("completed", "failed") else None
     )
     started = min(filter(None, (_when(_map(pod, "status").get("startTime")) for pod in last)), default=None)
@@ -92,7 +93,7 @@ def place_of(pod: Manifest) -> Place:
     role, job_index = role_of(pod), _digits(labels.get("jobset.sigs.k8s.io/job-index")) or 0
     found = next((index for key in _RANKS if (index := _digits(labels.get(key))) is not None), None)
     name = str(meta.get("name", ""))
-    if found is None and JOB_NAME not in labels:  # a Job gives its pods names by chance
+    if found is None and not {JOB_NAME, RAY_CLUSTER} & labels.keys():  # those have names by chance
         found = _digits(name.rpartition("-")[2])
     return role == "worker", role, job_index, found or 0, name if found is None else ""
 
@@ -125,6 +126,7 @@ def role_of(pod: Manifest) -> str:
         "jobset.sigs.k8s.io/replicatedjob-name",
         "training.kubeflow.org/replica-type",
         "volcano.sh/task-spec",
+        "ray.io/node-type",
     ):
         if value := labels.get(key):
             return str(value).lower()
@@ -135,11 +137,14 @@ def of_job(kind: JobKind, job: Manifest, pods: Iterable[Manifest]) -> list[Manif
     """Those pods that are a job's."""
     meta = _map(job, "metadata")
     name, namespace = meta.get("name"), meta.get("namespace")
+    value = _map(job, kind.named[0]).get(kind.named[1])
     found: list[Manifest] = []
     for pod in pods:
         of = _map(pod, "metadata")
         labels = _map(of, "labels")
-        if of.get("namespace") != namespace or labels.get(kind.label) != name:
+        mine = bool(value) and labels.get(kind.label) == value
+        mine = mine or (kind.starts_job and labels.get(JOB_NAME) == name)
+        if of.get("namespace") != namespace or not mine:
             continue
         # a JobSet's pods have the label of a Job, too: that of the Job which it made
         if kind.label == JOB_NAME and JOBSET_NAME in labels:
@@ -173,10 +178,10 @@ def _state(
     for one in true:
         if end := _ENDS.get(str(one.get("type", "")).lower()):
             return end, str(one["type"]), _ending(one, pods) if end != "completed" else ""
-    phase = status.get("state")
+    phase = status.get("state") or status.get("jobDeploymentStatus")
     word = str(phase.get("phase", "") if isinstance(phase, dict) else phase or "")
     if end := _ENDS.get(word.lower()):
-        said = phase if isinstance(phase, dict) else {}
+        said = phase if isinstance(phase, dict) else status if "jobDeploymentStatus" in status else {}
         return end, word, _ending(said, pods) if end != "completed" else ""
     running = [
         pod for pod in pods if _phase(pod) == "Running" and not _map(pod, "metadata").get("deletionTimestamp")
@@ -290,6 +295,10 @@ def _wanted(kind: JobKind, job: Manifest) -> int | None:
             * _number(_map(_map(one, "template"), "spec").get("parallelism", 1))
             for one in spec.get("replicatedJobs") or []
         ]
+    elif kind.kind == "RayJob":
+        inner = _map(spec, "rayClusterSpec")
+        workers = inner.get("workerGroupSpecs") or []
+        counts = [1, *(one.get("replicas", 0) for one in workers if isinstance(one, dict))]
     elif kind.kind == "TrainJob":
         counts = [_map(spec, "trainer").get("numNodes")]
     else:
