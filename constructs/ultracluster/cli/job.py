@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli import job_jax, job_queue, job_shell, serving
+from ultracluster.cli import job_jax, job_queue, job_ray, job_shell, serving
 from ultracluster.cli.environments import EnvironmentArgument
 from ultracluster.cli.job_options import (
     CheckpointsOption,
@@ -53,6 +53,7 @@ app.command("endpoint")(serving.endpoint)
 app.command("jax")(job_jax.jax)
 app.command("list")(job_queue.list_jobs)
 app.command("logs")(job_queue.logs)
+app.command("ray")(job_ray.ray)
 app.command("serve")(serving.serve)
 app.command("shell")(job_shell.shell)
 app.command("submit")(job_queue.submit)

@@ -50,7 +50,12 @@ class Wishes:
     log_line: str | None = None
     log_seconds: int = 600
     checkpoints_to: Literal["memory", "s3"] | None = None
-    framework: Literal["pytorch", "jax"] = "pytorch"
+    framework: Literal["pytorch", "jax", "ray"] = "pytorch"
+    recipe: str | None = None
+    """Of Ray; its model, how large that is, and its data."""
+    model: str | None = None
+    model_size: str | None = None
+    data: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ def written(environment: Path, wishes: Wishes, *, program: str = "") -> Written:
         )
         check_room(cluster, wishes.group, wishes.nodes, wishes.team, asked)
         wanted = replace(wanted, resilience=asked, checkpoints_to=wishes.checkpoints_to)
-        wanted = replace(wanted, framework=wishes.framework)
+        wanted = replace(wanted, framework=wishes.framework, program=_recipe_words(wanted, wishes))
         if program:
             wanted = replace(wanted, script=_program_place(cluster, program))
         text = _text(cluster, wanted)
@@ -91,6 +96,39 @@ def written(environment: Path, wishes: Wishes, *, program: str = "") -> Written:
         refuse(f"{environment}: {error}")
     notes = (_user_note(cluster, wishes.team), _placement_note(cluster, wanted), _image_note(wanted))
     return Written(cluster, text, tuple(note for note in notes if note))
+
+
+def _recipe_words(wanted: PyTorchJob, wishes: Wishes) -> tuple[str, ...]:
+    """The program of a recipe; empty without one.
+
+    Raises:
+        ValueError: something of it is missing, or its model does not fit.
+    """
+    from ultracluster.model.ray_recipe import recipe_words
+    from ultracluster.plan.training_model import parameters
+
+    parts = {"--model": wishes.model, "--model-size": wishes.model_size, "--data": wishes.data}
+    if wishes.recipe is None:
+        if given := [name for name, value in parts.items() if value is not None]:
+            raise ValueError(f"{', '.join(given)}: of a recipe, and there is no --recipe")
+        return ()
+    if missing := [name for name, value in parts.items() if value is None]:
+        raise ValueError(f"--recipe {wishes.recipe}: it needs {', '.join(missing)}, too")
+    if wishes.script is not None:
+        raise ValueError("--script and --recipe: a job starts one of them")
+    for name, value in (("--model", wishes.model), ("--data", wishes.data)):
+        if not _SCRIPT.fullmatch(str(value)):
+            raise ValueError(f"{name} {value!r} has characters that are not allowed there")
+    return recipe_words(
+        wishes.recipe,
+        wanted.pool,
+        wanted.nodes,
+        parameters=parameters(str(wishes.model_size)),
+        model=str(wishes.model),
+        data=str(wishes.data),
+        job=wanted.name,
+        checkpoints=wanted.checkpoints or f"checkpoints/{wanted.name}",
+    )
 
 
 def wanted_job(cluster: Cluster, wishes: Wishes) -> PyTorchJob:

@@ -15,6 +15,7 @@ from ultracluster.kubernetes.checkpoints import check_checkpoints
 from ultracluster.kubernetes.claims import CLIQUE, job_claims
 from ultracluster.kubernetes.jax_launch import check_jax
 from ultracluster.kubernetes.job_pod import pod_template
+from ultracluster.kubernetes.ray_job import ray_job
 from ultracluster.kubernetes.resilience import check_resilience, operator_job
 from ultracluster.kubernetes.topology import LAYERS, label_of, nearest_level, topology_of
 from ultracluster.kubernetes.training_job import PyTorchJob
@@ -41,7 +42,7 @@ def pytorch_manifests(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, ...]
     if scheduler == "none":
         raise ValueError("orchestrator.scheduler is `none`: nothing starts all pods of a job at once")
     if not job.image:
-        wanted = "JAX" if job.framework == "jax" else "PyTorch"
+        wanted = {"jax": "JAX", "ray": "Ray"}.get(job.framework, "PyTorch")
         raise ValueError(
             f"a pod needs an image: --image, with {wanted}, libfabric and the EFA plugin of NCCL"
         )
@@ -52,6 +53,8 @@ def pytorch_manifests(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, ...]
         check_checkpoints(cluster, job.checkpoints_to)
     namespace = namespace_of(cluster, job.team) if job.team else "default"
     claimed = job_claims(cluster, job.pool, name=job.name, namespace=namespace).objects
+    if job.framework == "ray":
+        return (*claimed, ray_job(cluster, job))
     if job.resilience:
         return (*claimed, _resilient_job(cluster, job))
     match scheduler:

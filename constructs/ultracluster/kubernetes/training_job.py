@@ -56,7 +56,9 @@ class PyTorchJob:
     """A job of HyperPod's training operator; by default one of the scheduler's own."""
     checkpoints_to: Place | None = None
     """Tiered checkpoints, and where the last tier is; none by default."""
-    framework: Literal["pytorch", "jax"] = "pytorch"
+    framework: Literal["pytorch", "jax", "ray"] = "pytorch"
+    program: tuple[str, ...] = ()
+    """Words that Ray's head starts instead of python with the script."""
 
 
 def reserved_nodes(nodes: int, asked: Resilience | None) -> int:

@@ -74,6 +74,61 @@ fi
 '
 """
 
+RAY = """\
+export RAY_ADDRESS=$master:$RAY_PORT
+ray_is_up() { (exec 3<>"/dev/tcp/$master/$RAY_PORT") 2>/dev/null; }
+options=(--disable-usage-stats --num-gpus=@gpus@ --num-cpus="$SLURM_CPUS_ON_NODE")
+if ((rank)); then
+  until ray_is_up; do
+    ((SECONDS < @patience@)) || {
+      echo "$SLURMD_NODENAME: nothing answers at $RAY_ADDRESS" >&2
+      exit 1
+    }
+    sleep 1
+  done
+  status=0
+  # once the head is gone
+  export RAY_gcs_rpc_server_reconnect_timeout_s=30
+  ray start --address="$RAY_ADDRESS" --block "${options[@]}" || status=$?
+  # with the head the program has ended, and its own exit code counts
+  ! ray_is_up || exit "$status"
+  exit 0
+fi
+trap "ray stop" EXIT
+options+=(--dashboard-host=127.0.0.1 --dashboard-port="$RAY_DASHBOARD_PORT")
+ray start --head --port="$RAY_PORT" "${options[@]}"
+python3 -c "
+import sys, time
+import ray
+address, nodes, patience = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+end = time.monotonic() + patience
+ray.init(address=address)
+while (up := sum(one[\\"Alive\\"] for one in ray.nodes())) < nodes:
+    if time.monotonic() > end:
+        sys.exit(f\\"{up} of {nodes} nodes are in Ray after {patience} seconds\\")
+    time.sleep(1)
+" "$RAY_ADDRESS" @nodes@ @patience@
+@command@
+"""
+
+RAY_PORTS = """\
+# This script runs on the first node, where the head of Ray will be: ports at which nothing listens there
+free_port() {
+  local port=$1
+  while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
+  echo "$port"
+}
+RAY_PORT=$(free_port $((20000 + SLURM_JOB_ID % 10000)))
+RAY_DASHBOARD_PORT=$(free_port 8265)
+# Ray's own place of a token, which only its owner reads; it is needed for the dashboard, too
+if [[ ! -s ~/.ray/auth_token ]]; then
+  (umask 077 && mkdir -p ~/.ray && od -An -N32 -tx1 /dev/urandom | tr -d " \\n" >~/.ray/auth_token)
+fi
+RAY_AUTH_MODE=token RAY_AUTH_TOKEN=$(<~/.ray/auth_token)
+export RAY_PORT RAY_DASHBOARD_PORT RAY_AUTH_MODE RAY_AUTH_TOKEN
+echo "Dashboard of Ray: ultracluster job shell ENV --job $SLURM_JOB_ID --forward $RAY_DASHBOARD_PORT"
+"""
+
 RUN = """\
 @srun@ bash -c "$STEP" &
 readonly TRAINING=$!

@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster
 from ultracluster.kubernetes.jax_launch import check_jax, launch
 from ultracluster.kubernetes.job_pod import PORT, environment_variables
+from ultracluster.kubernetes.ray_job import check_ray, words_of
 from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects_on_nodes
-from ultracluster.slurm.job_parts import LOOK, NEURON_LOOK, NEWEST, RUN, STEP
+from ultracluster.slurm.job_parts import LOOK, NEURON_LOOK, NEWEST, RAY, RAY_PORTS, RUN, STEP
 from ultracluster.slurm.within import placement_options
 
+PATIENCE_SECONDS = 600
+"""For which the nodes of a Ray cluster wait for each other: images are pulled meanwhile."""
 SIGNAL_SECONDS = 300
 """Seconds before the time limit at which the program is told to write a checkpoint."""
 
@@ -32,6 +35,8 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
     pool = job.pool
     if job.framework == "jax":
         check_jax(job)
+    if job.framework == "ray":
+        check_ray(job)
     options = {
         "job-name": job.name,
         "account": job.team,
@@ -60,13 +65,19 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
     interfaces = kind.least_efa_interfaces
     head.append(
         f"# {job.nodes} x {kind.name}, {interfaces} EFA interface{'s' * (interfaces != 1)} each; "
-        f"{job.processes} process{'es' * (job.processes != 1)} on a node."
+        + ("a part of Ray on each." if job.framework == "ray" else "")
+        + (
+            f"{job.processes} process{'es' * (job.processes != 1)} on a node."
+            if job.framework != "ray"
+            else ""
+        )
     )
     step = STEP.replace("@newest@", NEWEST if job.checkpoints else "").replace("@torchrun@", _torchrun(job))
     parts = [
         "\n".join([*head, "set -euo pipefail"]),
         "\n".join(_settings(cluster, job)),
         _look(cluster, job) if job.look else "",
+        RAY_PORTS if job.framework == "ray" else "",
         step,
         RUN.replace("@srun@", " ".join(_srun(cluster, job))),
     ]
@@ -121,10 +132,28 @@ def _srun(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
 def _torchrun(job: PyTorchJob) -> str:
     if job.framework == "jax":
         return f'set -- "$rank" "$master" {shlex.quote(job.script)}\n{launch(job, PORT)}'.rstrip("\n")
+    if job.framework == "ray":
+        return _ray(job)
     return (
         f"exec torchrun --nnodes={job.nodes} --nproc-per-node={job.processes} "
         f'--node-rank="$rank" --master-addr="$master" --master-port={PORT} {shlex.quote(job.script)}'
     )
+
+
+def _ray(job: PyTorchJob) -> str:
+    words = [
+        f'"{word}"' if "[" in word else word for word in words_of(job)
+    ]  # no single quotes: STEP has them
+    values = {
+        "gpus": job.pool.per_node,
+        "nodes": job.nodes,
+        "patience": PATIENCE_SECONDS,
+        "command": " \\\n  ".join([" ".join(words[:3]), *words[3:]]),
+    }
+    text = RAY
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", str(value))
+    return text.rstrip("\n")
 
 
 def _auto_resume(cluster: Cluster) -> bool:

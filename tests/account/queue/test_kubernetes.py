@@ -86,12 +86,18 @@ def open_queue(
 
 
 def text(
-    known: Environment, *, team: str | None = "research", name: str = "train", script: str = "/fsx/train.py"
+    known: Environment,
+    *,
+    team: str | None = "research",
+    name: str = "train",
+    script: str = "/fsx/train.py",
+    framework: Any = "pytorch",
 ) -> str:
     pool = job_pool(known, None)
     job = PyTorchJob(
-        pool=pool, nodes=2, name=name, script=script, processes=8, image=IMAGE, team=team, priority="normal"
-    )
+        pool=pool, nodes=2, name=name, script=script, processes=8, image=IMAGE, team=team, priority="normal",
+        framework=framework,
+    )  # fmt: skip
     return "---\n".join(yaml_text(one) for one in pytorch_manifests(known, job))
 
 
@@ -372,6 +378,64 @@ def test_a_job_that_runs_has_nodes(cluster: Cluster) -> None:
     assert (job.state, job.nodes) == ("running", ("ip-10-0-0-0.ec2.internal", "ip-10-0-0-1.ec2.internal"))
     assert job.started == datetime(2026, 11, 23, 15, tzinfo=UTC)
     assert queue.job("research/train") == job
+
+
+def test_a_rayjob_is_its_head_its_workers_and_what_submits_its_program(cluster: Cluster) -> None:
+    known = with_teams(**{"orchestrator.kuberay": True})
+    cluster.rights = list(team_rights(known))
+    person = as_person(cluster, "ada", group_of("research"))
+    queue, said = open_queue(cluster, known, account=person)
+    queue.submit(submission(known, Program("grpo.py", b"pass", ("--steps", "3")), framework="ray"))
+    job = cluster.find("rayjobs", "research", "train")
+    assert job["spec"]["entrypoint"] == "python /ultracluster/program/grpo.py --steps 3"
+    assert said[-1] == "program: /ultracluster/program/grpo.py"
+    assert [(one.state, one.wanted_nodes) for one in queue.jobs()] == [("waiting", 2)]
+
+    ray = job["spec"]["rayClusterSpec"]
+    name = "train-x7k2p"
+    job["status"] = {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING", "rayClusterName": name}
+
+    (state,) = RUNNING["containerStatuses"]
+    states = [{**state, "name": name} for name in ("ray", "ray-job-submitter")]
+    running = {**RUNNING, "containerStatuses": states}
+
+    def labels(role: str) -> Any:
+        return lambda index: {
+            "ray.io/cluster": name,
+            "ray.io/node-type": role,
+            "name": f"{name}-{role}-9{index}",
+        }
+
+    (head,) = cluster.start_pods(job, ray["headGroupSpec"]["template"], 1, labels("head"), **running)
+    (worker,) = cluster.start_pods(
+        job, ray["workerGroupSpecs"][0]["template"], 1, labels("worker"), **running
+    )
+    submitter = job["spec"]["submitterPodTemplate"]
+    (driver,) = cluster.start_pods(
+        job, submitter, 1, lambda _: {"batch.kubernetes.io/job-name": "train"}, **running
+    )
+    other = {"ray.io/cluster": "other-x7k2p", "ray.io/node-type": "head"}
+    cluster.start_pods(job, ray["headGroupSpec"]["template"], 1, lambda _: dict(other), **running)
+    head["spec"]["nodeName"], worker["spec"]["nodeName"] = "ip-0", "ip-1"
+    cluster.log(driver).write("step 1 reward 0.5")
+    cluster.log(worker).write("(WorkerDict) loaded")
+
+    (listed,) = queue.jobs()
+    assert (listed.state, listed.nodes) == ("running", ("ip-0", "ip-1"))
+    assert queue.log("train").data == b"step 1 reward 0.5\n"
+    assert queue.log("train", part="2").data == b"(WorkerDict) loaded\n"
+    assert queue.log("train", part="ip-1").data == b"(WorkerDict) loaded\n"
+
+    job["status"] |= {
+        "jobDeploymentStatus": "Failed", "jobStatus": "FAILED", "reason": "AppFailed",
+        "message": "Job entrypoint command failed with exit code 1", "endTime": "2026-11-23T15:06:00Z",
+    }  # fmt: skip
+    found = queue.job("train")
+    assert (found.state, found.ended) == ("failed", datetime(2026, 11, 23, 15, 6, tzinfo=UTC))
+    assert found.why == "AppFailed: Job entrypoint command failed with exit code 1"
+    job["status"] |= {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
+    assert queue.job("train").state == "completed"
+    assert queue.cancel(["train"]) == {"train": ""}
 
 
 WAITING = (
