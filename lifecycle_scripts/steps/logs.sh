@@ -99,8 +99,9 @@ logs::rotated() {
     [[ ! -f $file || $file == "$ULTRACLUSTER_ROOT$LOGS_SLURM" ]] || files+=("$file")
   done
   ((${#files[@]} > 0)) || return 0
-  mapfile -t words < <(grep -hoE '"?/[^[:space:]{"]+' "${files[@]}")
-  words=("${words[@]#\"}")
+  # In quotes of either kind, or in none
+  mapfile -t words < <(grep -hoE "[\"']?/[^[:space:]{\"']+" "${files[@]}")
+  words=("${words[@]#[\"\']}")
 }
 
 # logs::is_rotated PATH: by one of `words`? logrotate refuses a log that two files name.

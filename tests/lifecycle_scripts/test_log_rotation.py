@@ -96,11 +96,19 @@ def test_our_logs_are_rotated_and_a_fifth_old_one_is_gone(tmp_path: Path) -> Non
     assert (tmp_path / "var/log/provision/provisioning.log.1").stat().st_size == 2001
 
 
-@pytest.mark.parametrize("pattern", ["/var/log/slurm*.log", '"/var/log/slurmd.log" /var/log/slurmctld.log'])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "/var/log/slurm*.log",
+        '"/var/log/slurmd.log" /var/log/slurmctld.log',
+        "'/var/log/slurmd.log' \"/var/log/slurmctld.log\"",
+    ],
+)
 def test_what_the_image_rotates_is_left_to_it(tmp_path: Path, pattern: str) -> None:
     (tmp_path / "etc/logrotate.d").mkdir(parents=True)
     (tmp_path / "etc/logrotate.d/slurm").write_text(f"{pattern} {{\n  weekly\n}}\n")
+    (tmp_path / "etc/logrotate.d/other").write_text("/var/log/other.log {\n}\n")
     paths = _configuration(tmp_path).splitlines()[1]
-    assert "/var/log/slurmd.log" not in paths
+    assert not {"/var/log/slurmd.log", "/var/log/slurmctld.log"} & set(paths.split())
     assert "/var/log/slurm/slurmd.log" in paths
     assert _configuration(tmp_path, "eks-al2023") == ""
