@@ -82,8 +82,11 @@ CASES
 @test "what was installed is told as installed" {
   run run_steps enroot
   assert::equal "installed 4.2.1 4.2.1 enroot" "$(component enroot)"
-  run run_steps enroot
+  run run_steps enroot cuda_runtime
   assert::equal "kept 4.2.1 4.2.1 enroot" "$(component enroot)"
+  assert::equal "installed 13.2 13.2 under /usr/local" "$(component cuda-runtime)"
+  run run_steps cuda_runtime
+  assert::equal "kept 13.2 13.2 under /usr/local" "$(component cuda-runtime)"
 }
 
 @test "a wanted component that cannot be installed degrades the node, and the run goes on" {
@@ -414,6 +417,11 @@ EOT
   chmod 0750 "$ULTRACLUSTER_ROOT/opt/amazon/ofi-nccl"
   run run_steps ofi_nccl
   assert::status 0
+  assert::contains "$(tail -n 1 "$LOG")" "users cannot read /opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"
+  # The file's own mode
+  chmod 0755 "$ULTRACLUSTER_ROOT/opt/amazon/ofi-nccl"
+  chmod 0751 "$ULTRACLUSTER_ROOT/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"
+  run run_steps ofi_nccl
   assert::contains "$(tail -n 1 "$LOG")" "users cannot read /opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"
 }
 
