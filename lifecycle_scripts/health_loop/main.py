@@ -21,7 +21,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import checks
-import interruption
 import place
 from loop import Loop
 from place import say
@@ -87,6 +86,8 @@ def status():
 def watch():
     """For ever. What goes wrong in one round is said, and the next one goes on."""
     watcher = Watcher()
+    import interruption  # only here: its client of HTTP is a third of what a prolog would take to start
+
     told = Loop().settings.policy.orchestrator
     slurm = Slurm(root=os.environ.get("ULTRACLUSTER_ROOT"))
     # also in a dry run: it is EC2 that has decided
@@ -120,7 +121,7 @@ class Watcher:
     def start(self):
         place.STATE.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable or "/usr/bin/python3", "-ISB", str(place.HOME / "health/watch.py")],
+            [sys.executable or "/usr/bin/python3", "-IS", str(place.HOME / "health/watch.py")],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
         )

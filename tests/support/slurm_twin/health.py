@@ -33,7 +33,7 @@ case "$*" in
   "restart ultracluster-health.service")
     "$0" stop ultracluster-health.service
     export ULTRACLUSTER_HEALTH_TICK={tick} ULTRACLUSTER_HEALTH_PAUSE={pause}
-    setsid python3 -ISB /opt/ultracluster/health/loop/main.py watch >>/run/twin/health.log 2>&1 </dev/null &
+    setsid python3 -IS /opt/ultracluster/health/loop/main.py watch >>/run/twin/health.log 2>&1 </dev/null &
     echo $! >/run/health.pid
     ;;
   reboot | "--force reboot") kill -TERM 1 ;;
@@ -153,8 +153,23 @@ exec flock /run/ultracluster/health/look.lock {command}
 """
 """A command while the service is not in a look: the checks of one go on without it, and read what the kernel
 reports next."""
+UNTOUCHED = f"""
+untouched() {{
+  [ ! -s {LOG} ] && [ -z "$(ls -A /run/fake/gpus)" ] && [ -e /run/ultracluster/health/look.json ] &&
+    ! ls /var/lib/ultracluster/health/drained.json /var/lib/ultracluster/health/open.json &&
+    kill -0 "$(cat /run/health.pid)"
+}} >/dev/null 2>&1
+"""
+"""The service runs, has looked, and has met nothing: a test that begins can have it as it is."""
+STOP = f"{UNTOUCHED}! untouched || exit 0" + AT_REST.format(
+    command="systemctl stop ultracluster-health.service"
+)
 FORGET = f"""
 set -e
+{UNTOUCHED}
+if untouched; then
+  exec cat >{HOME}/settings.json
+fi
 rm -rf /run/fake/gpus/* /run/ultracluster/health/* {LOG} /var/lib/ultracluster/health/{{drained,open}}.json
 cat >{HOME}/settings.json
 # all that the kernel has said is read
@@ -188,7 +203,7 @@ def _still(twin: Twin) -> bool:
         return False
     with contextlib.suppress(OSError, ValueError, AssertionError):  # of a node that goes down at this moment
         for node in twin.nodes:
-            twin.on(node, AT_REST.format(command="systemctl stop ultracluster-health.service"))
+            twin.on(node, STOP)
         states = twin.states()
         waiting = [node for node, one in states.items() if one.states & REBOOTS == {"REBOOT_REQUESTED"}]
         if waiting:

@@ -35,6 +35,8 @@ UMASK = 0o022
 """Of the machines, whatever that of the tests is."""
 PATIENCE = 600
 """Seconds until something that must come is given up: the machine may have much else to do."""
+SPARED = 4
+"""How many times as long as a look the pause behind it is."""
 PLUGSTACK = "optional auto_resume.so\n"
 """That of HyperPod's stand-in."""
 DAEMONS = "slurm(ctld|d|scriptd|stepd)(-wlm)?"
@@ -462,16 +464,19 @@ class Twin:
         return int(done.stdout.split(";")[0])
 
     def wait(self, done: Callable[[], object], what: str = "it") -> None:
-        """Until it is true.
+        """Until it is true. Most looks start four processes: between them is four times what a look takes.
 
         Raises:
             TimeoutError: with the last lines of all logs.
         """
         end = time.monotonic() + PATIENCE
-        while not done():
-            if time.monotonic() > end:
+        while True:
+            began = time.monotonic()
+            if done():
+                return
+            if began > end:
                 raise TimeoutError(f"waited {PATIENCE} s for {what}\n{self.logs()}")
-            time.sleep(0.1)
+            time.sleep(min(max(0.1, SPARED * (time.monotonic() - began)), 1))
 
     def logs(self, lines: int = 15) -> str:
         """The ends of the logs of all machines that have any."""
