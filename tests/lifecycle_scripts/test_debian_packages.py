@@ -139,10 +139,10 @@ class Node:
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Node]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("packages")
     root, web = folder / "root", folder / "web"
-    make_root(root, pytestconfig.cache, tools=["dpkg-deb", "gpg"])
+    make_root(root, tools=["dpkg-deb", "gpg"])
     for name, text in IMAGE_TOOLS.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

@@ -176,10 +176,10 @@ class Node:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Node]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("debian")
     root, web = folder / "root", folder / "web"
-    make_root(root, pytestconfig.cache, tools=TOOLS)
+    make_root(root, tools=TOOLS)
     key = Key.make(folder / "gnupg")
     make_archive(web, PACKAGES, key)
     with Server(web).running() as server:

@@ -76,9 +76,9 @@ ENTRIES = (
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[DirectoryNode]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectoryNode]:
     root = tmp_path_factory.mktemp("directory") / "root"
-    make_root(root, request.config.cache, tools=["ip", "nsenter"])
+    make_root(root, tools=["ip", "nsenter"])
     made = DirectoryNode(root)
     try:
         made.run("useradd", "--uid", "1000", "--no-create-home", "ubuntu")

@@ -104,12 +104,11 @@ def homes_in(node: Node) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> list[Path]:
+def roots(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Of two nodes, and the `etc` that both begin with."""
     folder = tmp_path_factory.mktemp("people")
     root = folder / "one"
-    assert request.config.cache
-    make_root(root, request.config.cache, tools=["chroot"])
+    make_root(root, tools=["chroot"])
     for place, source in PLACES.items():
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(FILES / source, root / place)

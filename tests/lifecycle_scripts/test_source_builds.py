@@ -164,9 +164,9 @@ class Node:
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Node]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     root = tmp_path_factory.mktemp("builds") / "root"
-    make_root(root, pytestconfig.cache, include=INCLUDE, tools=[])
+    make_root(root, include=INCLUDE, tools=[])
     (root / "sources").mkdir()
     module_is_here(root)
     cuda_is_here(root)

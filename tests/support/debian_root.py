@@ -22,22 +22,33 @@ INCLUDE = (
     "curl,gpg,ldap-utils,libnss-sss,libpam-sss,openssh-client,openssh-server,openssl,python3,slapd,sssd-ldap"
 )
 """Packages beside the smallest set, for all tests of nodes without compilers: they share one root."""
+WASTE = (
+    "proc",
+    "sys",
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "usr/share/doc",
+    "usr/share/locale",
+    "usr/share/man",
+)
+"""What the kept root is without: two fifths of its bytes, which each test file would unpack and remove."""
 ALONE = ("unshare", "--mount", "--propagation", "private")
 """Mounts of their own: a debootstrap that is killed would leave `/proc` mounted in a folder of the cache, and
 whoever empties the cache later would meet it."""
 
 
-def make_root(root: Path, cache: pytest.Cache, *, include: str = INCLUDE, tools: Sequence[str]) -> None:
+def make_root(root: Path, *, include: str = INCLUDE, tools: Sequence[str]) -> None:
     """Make the root, with the scripts in `scripts` and no release; the test is skipped where that cannot be.
 
     Args:
-        cache: of pytest, which keeps the root itself; `pytest --cache-clear` makes it again.
         include: packages beside the smallest set, separated by commas.
         tools: programs that the tests run on this machine, beside debootstrap and unshare.
     """
     need("debootstrap", "unshare", *tools, root=True)
-    folder = cache.mkdir("debian_root")
-    kept = folder / f"{hashlib.sha256(include.encode()).hexdigest()[:16]}.tar"
+    # for all checkouts, as the roots of twins (slurm_twin/root.py)
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ultracluster-debian"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"{hashlib.sha256(repr((include, WASTE)).encode()).hexdigest()[:16]}.tar"
     with (folder / "lock").open("w") as lock:  # workers ask for the same one
         fcntl.lockf(lock, fcntl.LOCK_EX)
         if not kept.exists() or kept.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
@@ -46,6 +57,8 @@ def make_root(root: Path, cache: pytest.Cache, *, include: str = INCLUDE, tools:
     subprocess.run(["tar", "--extract", "--numeric-owner", "--file", kept, "--directory", root], check=True)
     # No fsync: under load it takes most of the time.
     (root / "etc/dpkg/dpkg.cfg.d/test").write_text("force-unsafe-io\n")
+    # debconf's questions before an installation, of which these packages have none: a Perl for each of them
+    (root / "etc/apt/apt.conf.d/70debconf").unlink(missing_ok=True)
     shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("releases"))
     (root / "scripts/releases").mkdir()
 
@@ -64,7 +77,7 @@ def debootstrap(root: Path, kept: Path, include: str) -> None:
     if made.returncode != 0:
         pytest.skip(f"debootstrap failed: {' '.join(made.stdout.splitlines()[-1:])}")
     new = kept.with_suffix(".new")
-    leave = ["--exclude=./var/cache/apt/*", "--exclude=./proc/*", "--exclude=./sys/*"]
+    leave = [f"--exclude=./{path}/*" for path in WASTE]
     subprocess.run(
         ["tar", "--create", "--numeric-owner", "--file", new, "--directory", root, *leave, "."], check=True
     )
