@@ -20,9 +20,11 @@ node::resource_config() {
 # digests and keys that complete the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many may start at once),
 # CLUSTER_METADATA (services or everyone) and CLUSTER_METADATA_USERS, NODE_JOB_ACCESS (yes: its users' jobs get CLUSTER_JOB_ROLE of
 # CLUSTER_REGION), CLUSTER_HEALTH (JSON: settings of the health loop, empty where it is off), CLUSTER_METRICS (JSON: how metrics are
-# collected and where they go, empty where nothing is), CLUSTER_SLURM (JSON: Slurm's settings,
+# collected and where they go, empty where nothing is) with single values of it in CLUSTER_METRICS_{REMOTE_WRITE_URL,REGION,SCRAPE_SECONDS}
+# and what the collectors are told in CLUSTER_METRICS_TOLD (JSON), CLUSTER_SLURM (JSON: Slurm's settings,
 # on controllers), CLUSTER_TOPOLOGY (tree: this head node writes it), CLUSTER_STATE_URI (where documents of the cluster's state are),
-# CLUSTER_ORCHESTRATOR, CLUSTER_DIRECTORY (JSON: where people's accounts come from), CLUSTER_JOB_SSH (who may reach nodes by SSH
+# CLUSTER_ORCHESTRATOR, CLUSTER_DIRECTORY (JSON: where people's accounts come from) with its
+# CLUSTER_DIRECTORY_{IDS,HOME} (lowest and highest, a pattern), CLUSTER_JOB_SSH (who may reach nodes by SSH
 # without a job there),
 # NODE_STEPS (the team's own steps, `10_proxy:required`), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA}
 # (of several file systems one with EFA, if there is one: set-up and probes look at it) with the others in LUSTRE_FURTHER
@@ -342,10 +344,13 @@ facts = {
     "CLUSTER_TOPOLOGY": word("topology", "tree"),
     "NODE_JOB_ACCESS": yes_or_no("job_access"),
     "CLUSTER_DIRECTORY": json.dumps(section("directory"), sort_keys=True) if section("directory") else "",
+    "CLUSTER_DIRECTORY_IDS": " ".join(map(str, section("directory").get("id_range") or [])),
+    "CLUSTER_DIRECTORY_HOME": section("directory").get("home") or "",
     "CLUSTER_JOB_SSH": " ".join(section("job_ssh").get("admins", [])) if section("job_ssh") else "",
     "CLUSTER_LOCKED": json.dumps(locked) if locked else "",
     "CLUSTER_HEALTH": json.dumps(health) if health else "",
     "CLUSTER_METRICS": metrics(),
+    **{f"CLUSTER_METRICS_{key.upper()}": section("metrics").get(key) or "" for key in ("remote_write_url", "region", "scrape_seconds")},
     "NODE_ACCELERATOR": accelerator,
     "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
     "NODE_GDS": yes_or_no("gds"),
@@ -393,6 +398,24 @@ facts["LUSTRE_FURTHER"] = " ".join(",".join(values) for values, _ in shared[1:])
 homes = (cluster.get("mounts") or {}).get("openzfs")
 if homes is not None:
     facts |= {f"OPENZFS_{key}".upper(): value for key, value in zip(KEYS["openzfs"], mount("openzfs", "openzfs", homes))}
+
+
+def told_to_collectors():
+    """What the agent's configuration and the collectors know of this node."""
+    names = ("NODE_GROUP", "NODE_ROLE", "NODE_INSTANCE_TYPE", "NODE_ADDRESS", "NODE_ACCELERATOR", "LUSTRE_PATH")
+    names += tuple(f"CLUSTER_{name}" for name in ("NAME", "ENVIRONMENT", "ORCHESTRATOR", "RELEASE"))
+    keys = {"NODE_GROUP": "node_group", "CLUSTER_NAME": "cluster", "LUSTRE_PATH": "lustre_path"}
+    told = section("metrics") | {keys.get(key, key.partition("_")[2].lower()): str(facts[key]) for key in names if facts.get(key)}
+    told |= {key: facts[f"NODE_{key.upper()}"] for key in ("accelerators", "efa_interfaces")}
+    if shared:
+        told["lustre_efa"] = facts.get("LUSTRE_EFA") == "yes"
+    if place := facts.get("OPENZFS_PATH") or facts.get("LUSTRE_PATH"):
+        told["shared"] = place
+    return json.dumps(told, sort_keys=True)
+
+
+if facts["CLUSTER_METRICS"]:
+    facts["CLUSTER_METRICS_TOLD"] = told_to_collectors()
 for key, value in facts.items():
     if "\n" in str(value):
         stop(GIVE_UP, f"{cluster_path}: {value!r} is no value, it has several lines")

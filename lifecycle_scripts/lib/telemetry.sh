@@ -76,12 +76,5 @@ telemetry::take_away() {
 
 # telemetry::environment: what units read before they start
 telemetry::environment() {
-  printf 'SCRAPE_SECONDS=%s\n' "$(telemetry::value scrape_seconds)"
-}
-
-# telemetry::value KEY: of cluster.json's `metrics`; nothing where it is not told
-telemetry::value() {
-  python3 -IS -c 'import json, sys
-value = json.loads(sys.argv[1]).get(sys.argv[2])
-print("" if value is None else value)' "${CLUSTER_METRICS:-{\}}" "$1"
+  printf 'SCRAPE_SECONDS=%s\n' "${CLUSTER_METRICS_SCRAPE_SECONDS:-}"
 }

@@ -86,7 +86,7 @@ dcgm_exporter::missing() {
 
 dcgm_exporter::environment() {
   printf 'DCGM_EXPORTER_COLLECTORS=%s\nDCGM_EXPORTER_INTERVAL=%s000\nDCGM_HPC_JOB_MAPPING_DIR=%s\n' \
-    "$DCGM_EXPORTER_COUNTERS" "$(telemetry::value scrape_seconds)" "$(dcgm_exporter::jobs)"
+    "$DCGM_EXPORTER_COUNTERS" "${CLUSTER_METRICS_SCRAPE_SECONDS:-}" "$(dcgm_exporter::jobs)"
 }
 
 dcgm_exporter::needs() {

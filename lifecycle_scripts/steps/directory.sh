@@ -42,13 +42,13 @@ directory::missing() {
   for name in "${!DIRECTORY_FILES[@]}"; do
     files::same "$ULTRACLUSTER_HOME/$name" "${DIRECTORY_FILES[$name]}" || echo "${DIRECTORY_FILES[$name]}"
   done
-  [[ $(cat "$ULTRACLUSTER_ROOT$DIRECTORY_HOMES" 2>/dev/null) == "$(directory::homes)" ]] || echo "$DIRECTORY_HOMES"
+  files::has "$DIRECTORY_HOMES" "$(directory::homes)" || echo "$DIRECTORY_HOMES"
   directory::is_switched || echo "/etc/nsswitch.conf"
   directory::logs_in || echo "PAM"
   for unit in "${DIRECTORY_UNITS[@]}"; do
     systemctl is-enabled --quiet "$unit" || echo "$unit"
   done
-  if [[ $(cat "$ULTRACLUSTER_ROOT$DIRECTORY_SETTINGS" 2>/dev/null) != "$CLUSTER_DIRECTORY" ]]; then
+  if ! files::has "$DIRECTORY_SETTINGS" "$CLUSTER_DIRECTORY"; then
     echo "$DIRECTORY_SETTINGS"
   else
     directory::tool check || echo "sssd's configuration"
@@ -57,19 +57,10 @@ directory::missing() {
 
 directory::tool() { python3 -IS "$ULTRACLUSTER_HOME/files/directory.py" "$@"; }
 
-# directory::setting KEY: of the directory, as text; lists one per line
-directory::setting() {
-  python3 -IS -c 'import json, os, sys
-value = json.loads(os.environ["CLUSTER_DIRECTORY"]).get(sys.argv[1])
-print("\n".join(map(str, value)) if isinstance(value, list) else "" if value is None else value)' "$1"
-}
-
 # Of files/home.sh: whose homes, and where
 directory::homes() {
-  local lowest highest folder mount=''
-  { read -r lowest && read -r highest; } < <(directory::setting id_range)
-  folder=$(directory::setting home)
-  folder=${folder%/%u}
+  local lowest highest folder=${CLUSTER_DIRECTORY_HOME%/%u} mount=''
+  read -r lowest highest <<<"$CLUSTER_DIRECTORY_IDS"
   for mount in "${OPENZFS_PATH:-}" "${LUSTRE_PATH:-}" ''; do
     [[ -z $mount || $folder/ != "$mount"/* ]] || break
   done

@@ -31,7 +31,7 @@ metrics::detect() {
   telemetry::wanted "$METRICS_TOLD"
   telemetry::released prometheus
   software::for prometheus compute login controller
-  ! telemetry::runs_here || [[ -n $(telemetry::value remote_write_url) ]] || step::fail "cluster.json does not tell where metrics go"
+  ! telemetry::runs_here || [[ -n ${CLUSTER_METRICS_REMOTE_WRITE_URL:-} ]] || step::fail "cluster.json does not tell where metrics go"
   software::settle prometheus "$(metrics::version)"
   missing=$(metrics::missing)
   [[ -z $missing ]] || step::absent "to do: ${missing//$'\n'/, }"
@@ -72,33 +72,19 @@ metrics::missing() {
   while read -r source target; do
     files::same "$ULTRACLUSTER_HOME/$source" "$target" || echo "$target"
   done < <(metrics::files)
-  [[ $(cat "$ULTRACLUSTER_ROOT$METRICS_TOLD" 2>/dev/null) == "$(metrics::told)" ]] || echo "$METRICS_TOLD"
-  [[ $(cat "$ULTRACLUSTER_ROOT$TELEMETRY_ENVIRONMENT" 2>/dev/null) == "$(telemetry::environment)" ]] || echo "$TELEMETRY_ENVIRONMENT"
+  files::has "$METRICS_TOLD" "$(metrics::told)" || echo "$METRICS_TOLD"
+  files::has "$TELEMETRY_ENVIRONMENT" "$(telemetry::environment)" || echo "$TELEMETRY_ENVIRONMENT"
   while read -r unit; do
     telemetry::unit_missing "${METRICS_UNITS[$unit]}" "$unit"
   done < <(metrics::units)
 }
 
-# What is known of this node, for the agent's configuration and the collectors: the keys of cluster.json's `metrics` and these.
+# What is known of this node, for the agent's configuration and the collectors (node.sh): the keys of cluster.json's `metrics` and others.
+# An accelerator that only the image tells comes with it.
 metrics::told() {
-  NODE_SHARED=${OPENZFS_PATH:-${LUSTRE_PATH:-}} python3 -IS - "$CLUSTER_METRICS" <<'PYTHON'
-import json, os, sys
-
-told = json.loads(sys.argv[1])
-for key, name in (
-    ("cluster", "CLUSTER_NAME"), ("environment", "CLUSTER_ENVIRONMENT"), ("orchestrator", "CLUSTER_ORCHESTRATOR"), ("release", "CLUSTER_RELEASE"),
-    ("node_group", "NODE_GROUP"), ("role", "NODE_ROLE"), ("instance_type", "NODE_INSTANCE_TYPE"), ("address", "NODE_ADDRESS"),
-    ("accelerator", "NODE_ACCELERATOR"), ("lustre_path", "LUSTRE_PATH"), ("shared", "NODE_SHARED"),
-):
-    if os.environ.get(name):
-        told[key] = os.environ[name]
-for key, name in (("accelerators", "NODE_ACCELERATORS"), ("efa_interfaces", "NODE_EFA_INTERFACES")):
-    if os.environ.get(name, "").isdecimal():
-        told[key] = int(os.environ[name])
-if "lustre_path" in told:
-    told["lustre_efa"] = os.environ.get("LUSTRE_EFA") == "yes"
-print(json.dumps(told, indent=1, sort_keys=True))
-PYTHON
+  local told=${CLUSTER_METRICS_TOLD:-}
+  [[ -z ${NODE_ACCELERATOR:-} || $told == *'"accelerator": '* ]] || told="{\"accelerator\": \"$NODE_ACCELERATOR\", ${told#\{}"
+  printf '%s\n' "$told"
 }
 
 metrics::needs() {
@@ -171,5 +157,5 @@ metrics::verify() {
   missing=$(metrics::missing)
   [[ -z $missing ]] || step::fail "not as it should be: ${missing//$'\n'/, }"
   ! telemetry::runs_here || metrics::judged
-  software::proven prometheus "$(metrics::version)" "the agent sends to $(telemetry::value region)"
+  software::proven prometheus "$(metrics::version)" "the agent sends to ${CLUSTER_METRICS_REGION:-}"
 }
