@@ -22,12 +22,11 @@ readonly DEVICE=/dev/$GROUP/$VOLUME
 # On the image's mount, where the kubelet uses that, too
 readonly PART=ultracluster-scratch/disk.xfs
 
-# survey: DISKS, of which BLANK and FOREIGN (with what is on them); IMAGE_MOUNT; MOUNTED if /scratch is ours.
+# survey: DISKS, of which UNUSED have no mount on them; IMAGE_MOUNT; MOUNTED if /scratch is ours.
 survey() {
-  DISKS=() BLANK=() FOREIGN=() IMAGE_MOUNT='' MOUNTED=''
-  local found members disk mounted content group
+  DISKS=() UNUSED=() IMAGE_MOUNT='' MOUNTED=''
+  local found disk mounted
   found=$(disks)
-  members=$(volumes pvs --noheadings --options pv_name,vg_name 2>/dev/null) || true
   while read -r disk mounted; do
     [[ -n $disk ]] || continue
     DISKS+=("$disk")
@@ -36,17 +35,31 @@ survey() {
     elif [[ -n $mounted ]]; then
       IMAGE_MOUNT=${IMAGE_MOUNT:-$mounted}
     else
-      # From the disk itself: what lsblk knows of signatures is udev's memory.
-      content=$(wipefs --noheadings --output TYPE "$disk")
-      group=$(group_of "$disk" "$members")
-      case ${content//$'\n'/ }:$group in
-        LVM2_member:"$GROUP") ;;
-        : | LVM2_member:) BLANK+=("$disk") ;; # the latter when vgcreate was cut short
-        LVM2_member:*) FOREIGN+=("$disk (volume group $group)") ;;
-        *) FOREIGN+=("$disk (${content//$'\n'/, })") ;;
-      esac
+      UNUSED+=("$disk")
     fi
   done <<<"$found"
+}
+
+# contents: of UNUSED, BLANK and FOREIGN (with what is on them)
+contents() {
+  BLANK=() FOREIGN=()
+  local members disk content group
+  local -A groups=()
+  members=$(volumes pvs --noheadings --options pv_name,vg_name 2>/dev/null) || true
+  while read -r disk group; do
+    [[ -z $disk ]] || groups[$disk]=$group
+  done <<<"$members"
+  for disk in "${UNUSED[@]}"; do
+    # From the disk itself: what lsblk knows of signatures is udev's memory.
+    content=$(wipefs --noheadings --output TYPE "$disk")
+    group=${groups[$disk]:-}
+    case ${content//$'\n'/ }:$group in
+      LVM2_member:"$GROUP") ;;
+      : | LVM2_member:) BLANK+=("$disk") ;; # the latter when vgcreate was cut short
+      LVM2_member:*) FOREIGN+=("$disk (volume group $group)") ;;
+      *) FOREIGN+=("$disk (${content//$'\n'/, })") ;;
+    esac
+  done
 }
 
 # One line per instance-store disk, never an EBS volume: its name, and where it or something on it is mounted.
@@ -72,10 +85,6 @@ for disk in json.load(sys.stdin)["blockdevices"]:
         numbers = [member["maj:min"] for member in family(disk)]
         print(disk["name"], *[mounts[number] for number in numbers if number in mounts][:1])
 ' "$ROOT/proc/self/mountinfo"
-}
-
-group_of() {
-  awk -v disk="$1" '$1 == disk { print $2 }' <<<"$2"
 }
 
 # Without LVM's list of known devices: after the root volume was replaced, it does not have ours.
@@ -157,6 +166,7 @@ up() {
   elif [[ -n $IMAGE_MOUNT ]]; then
     if is_used_by_pods; then divide; else link; fi
   elif are_the_images; then
+    contents
     stop "HyperPod's image owns the local disks and has not mounted them (${FOREIGN[*]:-no volume group on them}): they are not touched; replace the node"
   else
     build
@@ -221,6 +231,7 @@ needs() {
 build() {
   local missing tags
   needs lvm mkfs.xfs
+  contents
   ((${#FOREIGN[@]} == 0)) || stop "will not overwrite ${FOREIGN[*]}: mount it, or clear it with wipefs"
 
   missing=$(volumes vgs --noheadings --options vg_missing_pv_count "$GROUP" 2>/dev/null) || true
@@ -229,7 +240,7 @@ build() {
     volumes vgreduce --removemissing --force "$GROUP"
     volumes vgremove --force --yes "$GROUP"
     missing=
-    survey
+    contents
   fi
   [[ -n $missing ]] || volumes vgcreate --yes "$GROUP" "${BLANK[@]}"
   volumes vgchange --activate y "$GROUP"

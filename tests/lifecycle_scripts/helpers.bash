@@ -213,7 +213,7 @@ forget_calls() {
 # run after that must leave exactly what an uninterrupted one leaves. One run keeps what a kill would leave on disk at each of
 # these points: of a killed run there is nothing else (interruption.bats kills for real).
 #
-# With DEPTH=deep each kill counts. Without, one does not that leaves what the one before left; and of kills between the same three
+# With DEPTH=deep each kill counts. Without, one does not that leaves what the one before left; and of kills between the same two
 # commands the last one counts: of files that are written one after the other, and units that are started so. What does all again
 # when the last is missing does so when more are missing.
 kill_everywhere() {
@@ -228,7 +228,7 @@ kill_everywhere() {
   for at in "${!changes[@]}"; do [[ -d $disks/$((at + 1)) ]] || { echo "no disk of change $((at + 1))" && return 1; }; done
   while read -r name verb _; do kinds+=("$name $verb"); done <"$FAKE/changes"
   for ((at = 1; at <= ${#changes[@]}; at++)); do
-    between[at]="${kinds[at - 1]}, ${kinds[at]}, ${kinds[at + 1]:-}"
+    between[at]="${kinds[at - 1]}, ${kinds[at]}"
     last[${between[at]}]=$at
   done
   for disk in $(printf '%s\n' "$disks"/* | sort --version-sort); do

@@ -22,7 +22,6 @@ from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog.images import Fact, Image, Place
 from ultracluster.config import Environment, load
-from ultracluster.software import Release
 from ultracluster.software.last_word import last_word
 from ultracluster.software.node_image import node_image
 
@@ -52,7 +51,7 @@ def _sort(boot: Boot) -> tuple[object, ...]:
     node, variant = boot.node, boot.variant
     recorded = boot.image == _recorded(boot)
     accelerator = node.kind.accelerator and node.kind.accelerator.manufacturer
-    if variant == Variant() and recorded and (node.role == "compute" or node.cluster.get("mirror")):
+    if variant == Variant() and recorded and node.role == "compute":
         return (boot.key,)
     if variant == AT_FLOOR:
         return (variant, boot.image.os, accelerator)
@@ -61,7 +60,12 @@ def _sort(boot: Boot) -> tuple[object, ...]:
     image = (boot.image.family, boot.image.os, boot.image.arch) if recorded else (boot.image.family,)
     if variant.newer and node.role != "compute":
         image = ()  # of what an invented image changes, these nodes have the same everywhere
-    return (variant, image, node.role, accelerator, environment)
+    mirrored = recorded and not variant.newer and node.role == "login" and bool(node.cluster.get("mirror"))
+    return (variant, image, node.role, accelerator, environment, mirrored)
+
+
+WITH_ALL = {("dev", "login"), ("pcs-p6-b200", "login")}
+WITH_ALL |= {("parallelcluster-p5", role) for role in ("controller", "login")}
 
 
 def _params() -> Iterator[Any]:
@@ -69,6 +73,8 @@ def _params() -> Iterator[Any]:
     seen: set[tuple[object, ...]] = set()
     for boot in EVERY.values():
         again = _sort(boot) in seen or (boot.variant == AT_FLOOR and boot.node.role != "compute")
+        # these boot with all that an environment may ask for (`_with_all`)
+        again = again or (boot.variant == Variant() and (boot.config.name, boot.node.role) in WITH_ALL)
         seen.add(_sort(boot))
         yield pytest.param(boot, marks=pytest.mark.deep if again else (), id=boot.title)
 
@@ -253,30 +259,27 @@ def test_what_training_cannot_run_without_ends_the_node(
     assert not list(differences(boot, outcome, fatal))
 
 
-@pytest.mark.parametrize(
-    ("group", "says"),
-    [
-        (
-            "pcs-p6-b200/train",
-            "FAILED nvidia_driver: the driver is 565.57.01, p6-b200 needs 570: it comes with the pcs image",
-        ),
-        ("parallelcluster-p5/reserved", "READY after "),
-    ],
-)
-def test_the_same_driver_ends_a_node_of_b200_and_not_one_of_p5(group: str, says: str) -> None:
-    """As `plan` says: a GPU family has a floor of its own (tools/releases.py, SWI007)."""
+def test_the_same_driver_ends_a_node_of_b200_and_not_one_of_p5() -> None:
+    """As `plan` says: a GPU family has a floor of its own (SWI007). contract.bats has both nodes."""
+    kept, refused = (
+        _with_driver(name, "565.57.01") for name in ("parallelcluster-p5/reserved", "pcs-p6-b200/train")
+    )
+    assert not [one for one in prediction(kept) if one.outcome == "refuses"]
+    outcome = rehearsed(refused)
+    says = "FAILED nvidia_driver: the driver is 565.57.01, p6-b200 needs 570: it comes with the pcs image"
+    assert outcome.last_line.startswith(says), outcome.last_line
+    predicted = tuple(one for one in prediction(refused) if one.component == "nvidia-driver")
+    assert not list(differences(refused, outcome, predicted)), outcome.log
+
+
+def _with_driver(group: str, version: str) -> Boot:
     name, _, group = group.partition("/")
     environment = load(ROOT / "environments" / f"{name}.yaml").environment
     boot = next(boot for boot in boots(environment) if boot.group == group)
-    driver = {"nvidia_driver": "565.57.01", "fabric_manager": "565.57.01"}
-    values = {field: Fact(value, "confirmed", "rehearsal", "") for field, value in driver.items()}
-    boot = replace(boot, image=replace(boot.image, values={**boot.image.values, **values}))
-    outcome = rehearsed(boot)
-    assert outcome.last_line.startswith(says), outcome.last_line
-    predicted = prediction(boot)
-    if outcome.status:
-        predicted = tuple(one for one in predicted if one.component == "nvidia-driver")
-    assert not list(differences(boot, outcome, predicted)), outcome.log
+    values = {
+        field: Fact(version, "confirmed", "rehearsal", "") for field in ("nvidia_driver", "fabric_manager")
+    }
+    return replace(boot, image=replace(boot.image, values={**boot.image.values, **values}))
 
 
 def _with_metrics(name: str, **more: Any) -> Environment:
@@ -293,6 +296,8 @@ def _with_all(name: str) -> list[tuple[Boot, Outcome]]:
     by_role = {boot.node.role: boot for boot in boots(_with_metrics(name, **more))}
     if name == "trainium":  # its other nodes are as those of dev
         by_role = {"compute": by_role["compute"]}
+    elif name == "dev":  # a controller's exporters are those of ParallelCluster's
+        del by_role["controller"]
     return [(boot, rehearsed(boot)) for boot in by_role.values()]
 
 
@@ -418,20 +423,3 @@ def _has_gpus_or_the_head(boot: Boot) -> bool:
         return boot.node.orchestrator == "parallelcluster"
     maker = boot.node.kind.accelerator.manufacturer if boot.node.kind.accelerator else ""
     return boot.node.role == "compute" and maker == "NVIDIA"
-
-
-def test_a_node_joins_without_exporters_that_it_cannot_have() -> None:
-    """What their makers serve is not what is locked: the view is degraded, and the last line says so."""
-    names = ("node-exporter", "prometheus", "dcgm-exporter")
-    boot = next(boot for boot in boots(_with_metrics("dev")) if boot.group == "gpu")
-    served = boot.release.model_dump(mode="json", by_alias=True)
-    for name in names:
-        part = served["components"][name]
-        for artifact in part["artifacts"]:
-            artifact |= {"sha256": None, "integrity": "to-be-locked"}
-        for entry in part["packages"]:
-            entry["repository"]["key_fingerprint"] = None
-    outcome = rehearsed(replace(boot, release=Release.model_validate(served)))
-    assert outcome.status == 0, outcome.log
-    assert {outcome.components[name]["outcome"] for name in names} == {"degraded"}, outcome.log
-    assert "prometheus: no metrics of it reach the workspace" in outcome.last_line
