@@ -90,7 +90,7 @@ CASES = [
         base="parallelcluster-p5",
     ),
 ]
-test_breaks, test_mended, test_advised, test_complete = table_tests(GOV, cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
 @pytest.mark.parametrize(

@@ -20,23 +20,12 @@ VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"}
 NAT = "nat-0123456789abcdef0"
 SUBNET = {"id": "subnet-0123456789abcdef0", "cidr": "10.20.0.0/20"}
 GROUP = {"id": "sg-0123456789abcdef0"}
-P5 = {"node_groups.gpu.instance_type": "p5.48xlarge"}
-B200 = {"node_groups.gpu.instance_type": "p6-b200.48xlarge"}
 DATABASE = {"kind": "rds-mysql", "second_zone_id": "usw2-az1"}
 CLOSED = {"account": "111122223333", "network.egress": "closed"}
 REGISTRY = "444455556666.dkr.ecr.us-west-2.amazonaws.com"
 KEY = "arn:aws:kms:us-west-2:444455556666:key/0f5f4d9e-0000-4000-8000-000000000000"
-MANY = [f"{number:03d}-results-of-a-partner-in-another-account" for number in range(200)]
 
 CASES = [
-    Case(
-        "NET001",
-        {"network.cidr": "10.0.0.0/8"},
-        "network.cidr",
-        "/16 (65,536 addresses)",
-        "10.0.0.0/16",
-        {"network.cidr": "10.0.0.0/16"},
-    ),
     Case(
         "NET001",
         {"network.vpc": {**VPC, "cidr": "10.20.0.0/29", "nat_gateway_id": NAT}},
@@ -44,22 +33,6 @@ CASES = [
         "is a /29",
         "10.20.0.0/28",
         {"network.vpc": {**VPC, "cidr": "10.20.0.0/28", "nat_gateway_id": NAT}},
-    ),
-    Case(
-        "NET002",
-        {"network.node_cidr": "10.0.0.0/29"},
-        "network.node_cidr",
-        "is a /29",
-        "10.0.0.0/28",
-        {"network.node_cidr": "10.0.0.0/28"},
-    ),
-    Case(
-        "NET003",
-        {"network.node_cidr": "10.1.0.0/17"},
-        "network.node_cidr",
-        "not part of the VPC's 10.0.0.0/16",
-        "10.0.0.0/17",
-        {"network.node_cidr": "10.0.0.0/17"},
     ),
     Case(
         "NET003",
@@ -71,51 +44,11 @@ CASES = [
     ),
     Case(
         "NET004",
-        {"network.node_cidr": "10.0.0.0/16"},
-        "network.node_cidr",
-        "no room in 10.0.0.0/16 for the subnet of the NAT gateway (10.0.255.240/28",
-        "node_cidr: 10.0.0.0/17",
-        {"network.node_cidr": "10.0.128.0/17"},
-    ),
-    Case(
-        "NET004",
         {"network.cidr": "10.0.0.0/26", "storage.accounting_database": DATABASE},
         "network.cidr",
         "subnet of the accounting database (10.0.0.16/28",
         "cidr: 10.0.0.0/25",
         {"network.cidr": "10.0.0.0/25"},
-    ),
-    Case(
-        "NET005",
-        {"network.node_cidr": "10.0.0.0/24", **P5, "node_groups.gpu.count": 8},
-        "network.node_cidr",
-        "gpu (p5.48xlarge): 8 x 32 = 256",
-        "node_cidr: 10.0.0.0/23",
-        {"node_groups.gpu.count": 7},
-    ),
-    Case(
-        "NET006",
-        {"network.node_cidr": "10.0.0.0/24", **B200, "node_groups.gpu.count": 30},
-        "network.node_cidr",
-        "30 x 8 = 240 (estimate)",
-        "node_cidr: 10.0.0.0/23",
-        {"node_groups.gpu.count": 29},
-    ),
-    Case(
-        "NET007",
-        {"network.node_cidr": "10.0.0.0/24", **B200, "node_groups.gpu.count": 24},
-        "network.node_cidr",
-        "%",
-        "node_cidr: 10.0.0.0/23",
-        {"node_groups.gpu.count": 23},
-    ),
-    Case(
-        "NET008",
-        {"network.cidr": "11.0.0.0/16"},
-        "network.cidr",
-        "RFC 1918",
-        "10.0.0.0/16",
-        {"network.cidr": "100.64.0.0/16"},
     ),
     Case(
         "NET008",
@@ -127,27 +60,11 @@ CASES = [
     ),
     Case(
         "NET009",
-        {"network.cidr": "172.17.128.0/17"},
-        "network.cidr",
-        "docker0",
-        "10.0.0.0/17",
-        {"network.cidr": "172.18.0.0/16"},
-    ),
-    Case(
-        "NET009",
         {"network.vpc": {**VPC, "cidr": "172.17.0.0/20", "nat_gateway_id": NAT}},
         "network.vpc.cidr",
         "docker0",
         "`bip`",
         {"network.vpc": {**VPC, "nat_gateway_id": NAT}},
-    ),
-    Case(
-        "NET010",
-        {"network.subnet": SUBNET},
-        "network.subnet",
-        SUBNET["id"],
-        "network.vpc",
-        {"network.vpc": VPC},
     ),
     Case(
         "NET010",
@@ -158,36 +75,12 @@ CASES = [
         {"network.vpc": VPC},
     ),
     Case(
-        "NET011",
-        {"network.vpc": VPC, "network.subnet": SUBNET, "network.node_cidr": "10.20.0.0/19"},
-        "network.node_cidr",
-        "cannot change",
-        "remove node_cidr",
-        {"network.node_cidr": ...},
-    ),
-    Case(
         "NET012",
         {"network.vpc": VPC},
         "network.vpc",
         "no NAT gateway is made",
         "nat_gateway_id",
         {"network.vpc": {**VPC, "nat_gateway_id": NAT}},
-    ),
-    Case(
-        "NET012",
-        {"network.vpc": VPC},
-        "network.vpc",
-        "neither AWS",
-        "egress: closed",
-        {"network.egress": "closed"},
-    ),
-    Case(
-        "NET013",
-        {"network.vpc": {**VPC, "nat_gateway_id": NAT}, "network.egress": "closed"},
-        "network.vpc.nat_gateway_id",
-        "no internet route",
-        "remove nat_gateway_id",
-        {"network.egress": "nat"},
     ),
     Case(
         "NET013",
@@ -199,47 +92,11 @@ CASES = [
     ),
     Case(
         "NET014",
-        {"network.vpc": {**VPC, "nat_gateway_id": NAT}, "network.cidr": "10.20.0.0/16"},
-        "network.cidr",
-        "left as it is",
-        "remove cidr",
-        {"network.cidr": ...},
-    ),
-    Case(
-        "NET014",
         {"network.vpc": VPC, "network.subnet": SUBNET, "network.flow_logs": {"traffic": "all"}},
         "network.flow_logs",
         "left as it is",
         "remove flow_logs",
         {"network.flow_logs": ...},
-    ),
-    Case(
-        "NET020",
-        {"network.vpc": VPC, "network.egress": "closed"},
-        "network.vpc.create_endpoints",
-        "s3 (gateway), sts, logs",
-        "create_endpoints: true",
-        {"network.vpc": {**VPC, "create_endpoints": True}},
-    ),
-    Case(
-        "NET021",
-        {
-            "network.vpc": {**VPC, "create_endpoints": True},
-            "network.subnet": SUBNET,
-            "network.egress": "closed",
-        },
-        "network.vpc.create_endpoints",
-        "route table of subnet-0123456789abcdef0",
-        "create_endpoints: false",
-        {"network.subnet": ...},
-    ),
-    Case(
-        "NET022",
-        {"network.vpc": VPC, "network.subnet": SUBNET, "network.extra_endpoints": ["bedrock"]},
-        "network.extra_endpoints",
-        "bedrock would not be made",
-        "create_endpoints: true",
-        {"network.vpc": {**VPC, "create_endpoints": True}},
     ),
     Case(
         "NET023",
@@ -344,26 +201,10 @@ CASES = [
         "remove endpoint_networks",
         {"network.security_group": ...},
     ),
-    Case(
-        "NET024",
-        {"network.vpc": VPC, "network.subnet": SUBNET, "network.security_group": GROUP},
-        "network.security_group.id",
-        "out to sg-0123456789abcdef0",
-        "describe-security-group-rules",
-        {"network.security_group": ...},
-    ),
-    Case(
-        "NET025",
-        {"network.flow_logs": {"traffic": "all"}},
-        "network.flow_logs.traffic",
-        "EFA traffic is in neither",
-        "reject",
-        {"network.flow_logs": {"traffic": "reject"}},
-    ),
 ]
 
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(NET, cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
 def test_with_nothing_but_existing_parts_only_what_cannot_be_seen_is_warned_of() -> None:

@@ -9,16 +9,11 @@ from observability_cases import OBSERVABILITY_CASES, SAML, WORKSPACE, asks, graf
 from project import ROOT
 from ruamel.yaml import YAML
 from rules_support import codes
-from rules_table import Case, assert_breaks, assert_mended, assert_remedy_works, found
+from rules_table import found, table_tests
 
 from ultracluster.rules.sets import OBS
 
-
-@pytest.mark.parametrize("case", OBSERVABILITY_CASES, ids=str)
-def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> None:
-    assert_breaks(OBS, case)
-    assert_mended(OBS, case)
-    assert_remedy_works(case)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=OBSERVABILITY_CASES)
 
 
 @pytest.mark.parametrize("base", ["dev", "pcs-p6-b200", "parallelcluster-p5", "eks-p5en", "hyperpod-eks-p5"])

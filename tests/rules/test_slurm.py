@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rules_table import Case, assert_breaks, assert_mended, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.catalog.slurm import hyperpod_slurm
 from ultracluster.rules.sets import SLU
@@ -56,23 +56,10 @@ CASES = [
         "SLU006", {"UnkillableStepTimeout": 200}, "MessageTimeout (60)", "300",
         {"UnkillableStepTimeout": 300}, "parallelcluster-p5",
     ),
-    case(
-        "SLU007", {"AccountingStorageTRES": "gres/gpu"}, "requires slurmdbd", "accounting_database", {},
-        "parallelcluster-gb200",
-    ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> None:
-    assert_breaks(SLU, case)
-    assert_mended(SLU, case)
-
-
-def test_every_rule_on_settings_is_in_the_table() -> None:
-    about = {rule.id for rule in SLU.rules if rule.check.__module__.endswith(".slurm.settings")}
-
-    assert about == {case.rule for case in CASES}
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
 @pytest.mark.parametrize("name", hyperpod_slurm().denied)

@@ -117,7 +117,7 @@ CASES = [
         {"node_groups.gpu.lifecycle_steps": ["agent"]},
     ),
 ]
-test_breaks, test_mended, test_advised, test_complete = table_tests(STP, cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 test_says_so = world_tests(STP)
 
 

@@ -58,10 +58,6 @@ DIRECTORY_CASES = [
         33, asks(server_networks=None), "directory.server_networks", "lets nothing out to port 636",
         "networks of the servers", asks(uris=["ldaps://ldap.example.com:443"], server_networks=None),
     ),
-    case(
-        34, asks() | {"network.egress": "closed"}, "directory", "Ubuntu cannot install SSSD",
-        "into the image", {"network.egress": "nat"},
-    ),
     case(35, asks(ids="from-sid"), "directory.ids", "only Active Directory has SIDs", "posix", asks()),
     case(
         35, asks(highest_id=4000), "directory.highest_id", "no id is both 5000 or above", "remove highest_id",
@@ -88,10 +84,6 @@ DIRECTORY_CASES = [
         38, asks() | {"orchestrator.lifecycle": "none"}, "directory", "lifecycle is `none`",
         "remove directory", {"directory": None}, "dev",
     ),
-    case(
-        39, asks() | {"access": {"node_metadata": "everyone"}}, "directory", "may read the password",
-        "remove access.node_metadata", {"access": {}},
-    ),
     *(
         case(
             40, asks(access_filter=text), "directory.access_filter", "would let nobody in", "one filter",
@@ -108,7 +100,6 @@ DIRECTORY_CASES = [
         "directory.ca_certificate", "holds a private key", "BEGIN CERTIFICATE",
         asks(ca_certificate="/etc/ssl/certs/company.pem"),
     ),
-    case(43, asks(uris=[]), "directory.uris", "no server is named", "ldaps://ldap.example.com", asks()),
     case(
         42, users(2001) | {"access": {"node_ssh": "open"}}, "access.node_ssh",
         "every user reaches every node", "remove node_ssh", {"access": {"node_ssh": "jobs"}},

@@ -8,7 +8,6 @@ from rules_table import Case
 
 WORKSPACE = "arn:aws:aps:{}:{}:workspace/ws-12345678-90ab-cdef-1234-567890abcdef"
 HERE = WORKSPACE.format("us-west-2", "111122223333")
-OF_ANOTHER = WORKSPACE.format("us-west-2", "444455556666")
 WRITER = "arn:aws:iam::444455556666:role/metrics-writer"
 ADMIN = "12345678-90ab-cdef-1234-567890abcdef"
 SAML = {"authentication": "SAML", "admins": ["platform"], "saml_metadata_url": "https://id.example.com/m"}
@@ -42,18 +41,9 @@ OBSERVABILITY_CASES = [
         asks() | {"region": "cn-north-1"}, asks(kind="cloudwatch"),
     ),
     case(
-        2, ".workspace.arn", "crosses Regions", "remove observability.workspace",
-        asks(workspace={"arn": WORKSPACE.format("us-east-1", "111122223333")}), asks(workspace={"arn": HERE}),
-    ),
-    case(
         2, ".workspace.arn", "nothing leads there", "remove observability.workspace",
         asks(workspace={"arn": WORKSPACE.format("us-east-1", "111122223333")}) | {"network.egress": "closed"},
         asks(workspace={"arn": HERE}),
-    ),
-    case(
-        3, ".workspace", "refuses them", "role_arn",
-        asks(workspace={"arn": OF_ANOTHER}) | {"account": "111122223333"},
-        asks(workspace={"arn": OF_ANOTHER, "role_arn": WRITER}),
     ),
     *(
         case(
@@ -82,10 +72,6 @@ OBSERVABILITY_CASES = [
         asks(alerts={"topic_arn": "arn:aws:sns:us-west-2:111122223333:alerts"}),
     ),
     case(
-        10, ".grafana", "not in eu-north-1", "remove",
-        grafana() | {"region": "eu-north-1", "network.zone_id": "eun1-az1"}, asks(),
-    ),
-    case(
         11, ".grafana", "nobody could log in", "saml_metadata_url",
         grafana(authentication="SAML", admins=["platform"]), asks(grafana=SAML),
     ),
@@ -100,14 +86,9 @@ OBSERVABILITY_CASES = [
         asks(grafana={**SAML, "admin_groups": [ADMIN]}), asks(grafana=SAML),
     ),
     case(
-        14, ".grafana.saml_role_attribute", "no SAML", "remove",
-        grafana(saml_role_attribute="groups"), grafana(),
-    ),
-    case(
         14, ".grafana.version", "its owner's", "remove",
         grafana(workspace_id="g-1234567890", version="12.4"), grafana(workspace_id="g-1234567890"),
     ),
-    case(15, ".grafana.version", "9.4", "10.4", grafana(version="9.4"), grafana(version="10.4")),
     case(16, ".kind", "eks has no collection", "prometheus", asks(kind="hyperpod"), asks(), base="eks-p5en"),
     case(
         17, ".kind", "classic", "prometheus",
@@ -132,11 +113,6 @@ OBSERVABILITY_CASES = [
         {"node_groups.train.instance_type": "g5.4xlarge"}, base="hyperpod-eks-p5",
     ),
     case(
-        20, ".workspace.role_arn", "assumes no role", "remove",
-        asks(kind="hyperpod", workspace={"arn": OF_ANOTHER, "role_arn": WRITER}),
-        asks(kind="hyperpod", workspace={"arn": OF_ANOTHER}),
-    ),
-    case(
         21, ".kind", "nothing on the nodes", "cloudwatch",
         asks(kind="prometheus") | {"orchestrator.lifecycle": "none"}, {"orchestrator.lifecycle": ...},
     ),
@@ -150,7 +126,6 @@ OBSERVABILITY_CASES = [
         {"node_groups.login": {"role": "login", "instance_type": "m7i.2xlarge", "count": 1}},
         base="pcs-p6-b200",
     ),
-    case(23, ".collector", "finds pods", "remove", asks(collector="managed"), asks()),
 ]  # fmt: skip
 
 

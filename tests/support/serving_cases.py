@@ -26,14 +26,6 @@ def _case(
 SERVING_CASES = [
     _case(
         "EKS070",
-        {SERVING: {"groups": ["models"]}},
-        f"{SERVING}.groups[0]",
-        "there is no compute group `models`",
-        "train",
-        {SERVING: {"groups": ["serve"]}},
-    ),
-    _case(
-        "EKS070",
         {f"{SERVE}.instance_type": "trn2.48xlarge"},
         f"{SERVING}.groups[0]",
         "are written for NVIDIA GPUs",
@@ -53,44 +45,12 @@ SERVING_CASES = [
         base="wishes/restricted-groups",
     ),
     _case(
-        "EKS071",
-        {f"{SERVING}.over_nodes": True},
-        f"{SERVING}.over_nodes",
-        "`leader_worker_set` is off",
-        "leader_worker_set: true",
-        {"orchestrator.leader_worker_set": True},
-    ),
-    _case(
-        "EKS072",
-        {f"{SERVING}.disaggregated": True, f"{SERVE}.instance_type": "g6.4xlarge"},
-        f"{SERVING}.disaggregated",
-        "has no EFA",
-        "disaggregated: false",
-        {f"{SERVE}.instance_type": "g6.12xlarge"},
-    ),
-    _case(
         "EKS072",
         {f"{SERVING}.disaggregated": True, f"{SERVE}.count": 1},
         f"{SERVING}.disaggregated",
         "these groups have 1 together",
         "another node",
         {f"{SERVE}.count": 2},
-    ),
-    _case(
-        "EKS073",
-        {SERVING: {"groups": ["train"]}},
-        f"{SERVING}.groups[0]",
-        "has its nodes for a time only (capacity-block)",
-        "serve",
-        {SERVING: {"groups": ["serve"]}},
-    ),
-    _case(
-        "EKS074",
-        {"orchestrator.gpu_plugin": "none"},
-        "orchestrator.gpu_plugin",
-        "nothing makes GPUs a resource",
-        "device-plugin",
-        {"orchestrator.gpu_plugin": "device-plugin"},
     ),
 ]
 

@@ -20,7 +20,6 @@ SECOND = {
 NEW = "p6e-gb300.36xlarge"
 
 TRAIN, LOGIN = "node_groups.train", "node_groups.login"
-ENA = {f"{TRAIN}.ena_express": "tcp"}
 CASES = [
     Case(
         "EFA013",
@@ -40,22 +39,6 @@ CASES = [
         {TYPE: "g5.8xlarge"},
     ),
     Case(
-        "EFA001",
-        {"node_groups.login.efa_interface": "efa-only"},
-        "node_groups.login.efa_interface",
-        "m5.xlarge has no EFA",
-        "remove efa_interface",
-        {"node_groups.login.efa_interface": ...},
-    ),
-    Case(
-        "EFA002",
-        {TYPE: "g6e.4xlarge"},
-        TYPE,
-        "partition `gpu` has 2 nodes",
-        "g6e.8xlarge",
-        {"node_groups.gpu.count": 1},
-    ),
-    Case(
         "EFA002",
         {TYPE: "g6e.4xlarge", "node_groups.gpu.count": 1, "node_groups.more": SECOND},
         TYPE,
@@ -67,103 +50,14 @@ CASES = [
         "EFA003",
         {TYPE: "p4d.24xlarge", "node_groups.more": SECOND},
         "node_groups.gpu.partition",
-        "cannot exchange EFA traffic",
-        "partition: p4d",
-        {"node_groups.gpu.partition": "p4d"},
-    ),
-    Case(
-        "EFA003",
-        {TYPE: "p4d.24xlarge", "node_groups.more": SECOND},
-        "node_groups.gpu.partition",
         "`more` (p5.48xlarge)",
         "partition: p4d",
         {"node_groups.more.instance_type": "p4de.24xlarge"},
     ),
-    Case(
-        "EFA004",
-        {TYPE: "p5en.48xlarge", "node_groups.more": SECOND},
-        "node_groups.more.partition",
-        "p5en.48xlarge and p5.48xlarge",
-        "partition: p5",
-        {"node_groups.more.instance_type": "p5en.48xlarge"},
-    ),
-    Case(
-        "EFA005",
-        {TYPE: "p6e-gb200.36xlarge"},
-        TYPE,
-        "does not say how many EFA interfaces",
-        "fi_info",
-        {TYPE: "p6-b300.48xlarge"},
-    ),
-    Case(
-        "EFA006",
-        {"instance_types": {NEW: {**GB300, "efa_interfaces": 18}}},
-        f'instance_types."{NEW}".efa_interfaces',
-        "18 EFA interfaces on 17 network cards",
-        "17",
-        {"instance_types": {NEW: {**GB300, "efa_interfaces": 17}}},
-    ),
-    Case(
-        "EFA007",
-        {"instance_types": {NEW: {**GB300, "addresses": 16}}},
-        f'instance_types."{NEW}".addresses',
-        "16 addresses for 17 network cards",
-        "17",
-        {"instance_types": {NEW: GB300}},
-    ),
-    Case(
-        "EFA008",
-        {"node_groups.login.instance_type": "m7i.8xlarge", f"{LOGIN}.ena_express": "tcp"},
-        f"{LOGIN}.ena_express",
-        "m7i.8xlarge has no ENA Express",
-        "m7i.12xlarge",
-        {"node_groups.login.instance_type": "m7i.12xlarge"},
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "EFA009",
-        {**ENA, "node_groups.train.count": 1},
-        f"{TRAIN}.ena_express",
-        "one node has it",
-        "or turn it on for the nodes that it talks to",
-        {"node_groups.train.count": 2},
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "EFA010",
-        {**ENA, "network.zone_id": "use2-xyz1-az1"},
-        f"{TRAIN}.ena_express",
-        "use2-xyz1-az1 is a Local Zone",
-        "remove ena_express",
-        {"network.zone_id": "use2-az2"},
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "EFA011",
-        {f"{TRAIN}.ena_express": "tcp-and-udp"},
-        f"{TRAIN}.ena_express",
-        "nothing here lowers the MTU",
-        "tcp",
-        ENA,
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "EFA012",
-        {
-            **ENA,
-            f"{LOGIN}.instance_type": "m7i.12xlarge",
-            f"{LOGIN}.ena_express": "tcp-and-udp",
-        },
-        f"{LOGIN}.ena_express",
-        "between the two, UDP goes without it",
-        "tcp",
-        {f"{LOGIN}.ena_express": "tcp"},
-        base="pcs-p6-b200",
-    ),
 ]
 
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(EFA, cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 test_the_examples_of_a_world_of_their_own = world_tests(EFA)
 
 

@@ -24,10 +24,6 @@ def of_length(characters: int) -> dict[str, str]:
     "case",
     [
         Case(
-            "OBS030", asks(extension={"version": "1.0.0"}), "observability.extension", "beside",
-            "remove", asks(kind="hyperpod", extension={"version": "1.0.0"}),
-        ),
-        Case(
             "OBS030", asks(kind="hyperpod", extension={}), "observability.extension", "on Slurm",
             "remove", asks(kind="hyperpod"), "hyperpod-eks-p5",
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from observability_cases import asks
-from rules_table import Case, assert_breaks, assert_mended, assert_remedy_works, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.rules.sets import OBS
 
@@ -32,23 +32,10 @@ CASES = [
         MANAGED | OPEN,
         "eks-p5en",
     ),
-    Case(
-        "OBS052",
-        asks() | SELF,
-        "observability.kind",
-        "dcgm-exporter is not installed either",
-        "gpu_plugin: device-plugin",
-        asks() | {"orchestrator.gpu_plugin": "device-plugin"},
-        "eks-p5en",
-    ),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> None:
-    assert_breaks(OBS, case)
-    assert_mended(OBS, case)
-    assert_remedy_works(case)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
 @pytest.mark.parametrize(

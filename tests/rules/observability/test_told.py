@@ -26,10 +26,6 @@ def budget(topic: str | None, **more: Any) -> dict[str, Any]:
     "case",
     [
         Case(
-            "OBS032", budget(THEIRS), "observability.monthly_budget_usd", "444455556666", "remove",
-            budget(OURS),
-        ),
-        Case(
             "OBS035", budget(None, region="eu-north-1"), "observability.monthly_budget_usd", "eu-north-1",
             "remove", {"region": "us-west-2"},
         ),

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import pytest
 from directory_cases import DIRECTORY_CASES, THERE, asks
-from rules_table import Case, assert_breaks, assert_mended, assert_remedy_works, found
+from rules_table import found, table_tests
 
 from ultracluster.rules.sets import PCL, USR
 
-
-@pytest.mark.parametrize("case", DIRECTORY_CASES, ids=str)
-def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> None:
-    assert_breaks(USR, case)
-    assert_mended(USR, case)
-    assert_remedy_works(case)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=DIRECTORY_CASES)
 
 
 @pytest.mark.parametrize("base", ["dev", "pcs-p6-b200"])
