@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,13 @@ import pytest
 import typer
 from botocore.stub import Stubber
 from project import ROOT
+from templates import assembly
 from typer.testing import CliRunner, Result
 
 from ultracluster.account.aws import Account, Identity
 from ultracluster.change import comparison as diff_comparison
 from ultracluster.cli.diff import diff
+from ultracluster.config import load
 from ultracluster.config.environment import STACK_PARTS
 from ultracluster.project import synth as synthesis
 
@@ -341,33 +342,6 @@ def test_a_revision_has_its_own_locks(tmp_path: Path) -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("assemblies")
-
-
-@pytest.fixture
-def synthesised_once(assemblies: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The app runs once for each environment: both tests compare with the same one."""
-    run_app = synthesis.run_app
-
-    def run(
-        root: Path, file: Path, out: Path, *, further: Sequence[tuple[str, str]] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.CompletedProcess[str]([], 0, "", "")
-        for made, folder in ((file, out), *((Path(one), Path(place)) for one, place in further)):
-            kept = assemblies / sha256(made.read_bytes()).hexdigest()
-            if kept.exists():
-                shutil.copytree(kept, folder)
-                continue
-            done = run_app(root, made, folder)
-            shutil.copytree(folder, kept)
-        return done
-
-    monkeypatch.setattr(synthesis, "run_app", run)
-
-
-@pytest.mark.usefixtures("synthesised_once")
 def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole way: git, two runs of the app, and the file system that would be lost."""
     for name in ("app.py", "cdk.json", "environments/dev.yaml"):
@@ -397,8 +371,16 @@ def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.
     assert missing.exit_code == 2 and "none.yaml" in missing.stderr
 
 
-@pytest.mark.usefixtures("synthesised_once")
 def test_stacks_of_other_names_are_other_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_app(
+        root: Path, file: Path, out: Path, *, further: Sequence[tuple[str, str]] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """As the app does it, in this process."""
+        for asked, folder in ((file, out), *further):
+            shutil.copytree(assembly(load(Path(asked)).environment, checked=False).folder, folder)
+        return subprocess.CompletedProcess([], 0, "", "")
+
+    monkeypatch.setattr(synthesis, "run_app", run_app)
     for name in ("app.py", "cdk.json", "environments/dev.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

@@ -73,24 +73,23 @@ def test_the_numbers_of_every_model_are_here() -> None:
     } <= numbers().keys()
 
 
-@pytest.mark.parametrize("place", numbers())
-def test_a_number_is_taken_in_its_range_and_refused_in_our_words_outside(place: str) -> None:
-    adapter, schema = numbers()[place]
-    name = place.partition(".")[2]
-    first, last, holes = least(schema), schema.get("maximum"), HOLES.get(place, set[int]())
-    assert first is not None, "a number without a least value"
-    for number in {-1, 0, 1, first - 1, first, *([last, last + 1] if last is not None else [])}:
-        answer = said(adapter, name, number)
-        inside = first <= number and (last is None or number <= last) and number not in holes
-        assert (answer is None) is inside, number
-        if answer:
-            message, advised = answer
-            assert message.startswith(str(number)) and message.endswith("."), message
-            assert "nput should" not in message, "words of the validator"
-            assert said(adapter, name, advised) is None
-            assert number in holes or abs(advised - number) == min(
-                abs(end - number) for end in (first, last) if end is not None
-            )
+def test_a_number_is_taken_in_its_range_and_refused_in_our_words_outside() -> None:
+    for place, (adapter, schema) in numbers().items():
+        name = place.partition(".")[2]
+        first, last, holes = least(schema), schema.get("maximum"), HOLES.get(place, set[int]())
+        assert first is not None, f"{place} has no least value"
+        for number in {-1, 0, 1, first - 1, first, *([last, last + 1] if last is not None else [])}:
+            answer = said(adapter, name, number)
+            inside = first <= number and (last is None or number <= last) and number not in holes
+            assert (answer is None) is inside, (place, number)
+            if answer:
+                message, advised = answer
+                assert message.startswith(str(number)) and message.endswith("."), message
+                assert "nput should" not in message, "words of the validator"
+                assert said(adapter, name, advised) is None, place
+                assert number in holes or abs(advised - number) == min(
+                    abs(end - number) for end in (first, last) if end is not None
+                ), place
 
 
 @pytest.mark.parametrize("place", HOLES)

@@ -10,7 +10,7 @@ from iam_proof.environments import EVERY, NAMES, rows_for
 from iam_proof.evaluator import Evaluator
 from iam_proof.names import names_of
 from iam_proof.people import nodes
-from iam_proof.rows import Row, Table, rows
+from iam_proof.rows import Row, rows
 from iam_proof.verdicts import Verdict, verdicts
 from iam_proof.world import World
 from project import ENVIRONMENTS
@@ -19,24 +19,13 @@ Worlds = Callable[[str], tuple[World, World]]
 Answered = Callable[[str], dict[str, Verdict]]
 
 
-def cases(table: Table) -> pytest.MarkDecorator:
-    found = [(name, one.row) for name in NAMES for one in rows_for(name) if one.table == table]
-    return pytest.mark.parametrize(("name", "row"), found, ids=[f"{name}: {row}" for name, row in found])
+@pytest.mark.parametrize("name", EVERY)
+def test_an_environment_is_as_the_tables_say(name: str, answered: Answered) -> None:
+    found = answered(name)
 
-
-@cases("allowed")
-def test_allowed(name: str, row: str, answered: Answered) -> None:
-    assert not answered(name)[row].surprises
-
-
-@cases("denied")
-def test_denied(name: str, row: str, answered: Answered) -> None:
-    assert not answered(name)[row].surprises
-
-
-@pytest.mark.parametrize("name", [one for one in EVERY if one not in NAMES])
-def test_overlays_and_further_features_are_as_the_tables_say(name: str, answered: Answered) -> None:
-    assert {row: one.surprises for row, one in answered(name).items() if one.surprises} == {}
+    assert {row: one.surprises for row, one in found.items() if one.surprises} == {}
+    assert found.keys() == {one.row for one in rows_for(name)}
+    assert {one.row.table for one in found.values()} == {"allowed", "denied"}
 
 
 def test_every_row_is_about_some_environment() -> None:
