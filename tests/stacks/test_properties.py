@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from depth import examples
+from excerpts import Excerpts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rules_support import loaded
@@ -178,8 +179,9 @@ def computes(draw: st.DrawFn, kind: str, continuous: bool) -> dict[str, Any]:
     return group
 
 
-def test_any_valid_environment_synthesises_and_passes_every_validator() -> None:
+def test_any_valid_environment_synthesises_and_passes_every_validator(tmp_path: Path) -> None:
     files: list[Path] = []
+    excerpts = Excerpts()
     refused: list[str] = []
 
     @settings(
@@ -194,7 +196,10 @@ def test_any_valid_environment_synthesises_and_passes_every_validator() -> None:
             refused.extend(finding.code for finding in errors)
             return
         made = assembly(one.environment)
-        files.extend(made.files)
+        folder = tmp_path / str(len(files))
+        folder.mkdir()
+        found = [excerpts.write_new(file, REGION, one.environment.name, folder) for file in made.files]
+        files.extend(filter(None, found))
         assert made.findings == set()
 
     synthesises()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from excerpts import Excerpts
 from parallelcluster.explained import unexplained
 from parallelcluster.rendered import validated
 from project import ENVIRONMENTS, ROOT
@@ -26,32 +29,41 @@ def test_an_overlay_is_accepted_by_every_authority(overlay: str) -> None:
     assert made.findings == set()
 
 
-def _judged(file: str) -> dict[tuple[str, str], Path]:
-    """Templates of an environment by Region and by what cfn-lint judges: neither its name nor digests."""
-    environment = load(ROOT / file).environment
-    texts = {one: one.read_text(encoding="utf-8") for one in assembly(environment).files}
-    return {
-        (
-            environment.region,
-            re.sub(r"\b[0-9a-f]{12}([0-9a-f]{52})?\b", "", text.replace(environment.name, "NAME")),
-        ): one
-        for one, text in texts.items()
-    }
-
-
-def test_cfn_lint_accepts_every_overlay() -> None:
-    """Once for templates that differ in nothing; test_environments.py has those of shipped environments."""
-    different: dict[tuple[str, str], Path] = {}
-    for overlay in OVERLAYS:
-        different = _judged(overlay) | different
+def test_cfn_lint_accepts_every_overlay(tmp_path: Path) -> None:
+    """Of each resource once; test_environments.py has those of shipped environments."""
+    excerpts = Excerpts()
     for name in ENVIRONMENTS:
-        for known in _judged(f"environments/{name}.yaml"):
-            different.pop(known, None)
+        list(_new(excerpts, f"environments/{name}.yaml", tmp_path))
     files: dict[str, list[Path]] = defaultdict(list)
-    for (region, _), file in different.items():
-        files[region].append(file)
+    for overlay in OVERLAYS:
+        for region, file in _new(excerpts, overlay, tmp_path / Path(overlay).stem):
+            files[region].append(file)
     assert len(files) > 1
     assert "".join(cfn_lint(some, region) for region, some in files.items()) == ""
+
+
+def _new(excerpts: Excerpts, file: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    environment = load(ROOT / file).environment
+    folder.mkdir(exist_ok=True)
+    for one in assembly(environment).files:
+        if written := excerpts.write_new(one, environment.region, environment.name, folder):
+            yield environment.region, written
+
+
+def test_a_mistake_in_a_resource_of_a_shipped_environment_is_found(tmp_path: Path) -> None:
+    environment = load(ROOT / "environments" / "dev.yaml").environment
+    file = next(one for one in assembly(environment).files if one.name == "dev-storage.template.json")
+    text = file.read_text(encoding="utf-8")
+    excerpts = Excerpts()
+    assert excerpts.new_in(json.loads(text), environment.region, environment.name)
+    other = tmp_path / "other.template.json"
+    other.write_text(text)
+    assert excerpts.write_new(other, environment.region, environment.name, tmp_path) is None
+    other.write_text(text.replace('"StorageCapacity"', '"StorageCapacty"'))
+    written = excerpts.write_new(other, environment.region, environment.name, tmp_path)
+    assert written
+    assert 1 < len(json.loads(written.read_text())["Resources"]) < len(json.loads(text)["Resources"])
+    assert "StorageCapacty" in cfn_lint([written], environment.region)
 
 
 def test_parallelcluster_itself_takes_its_overlays() -> None:
