@@ -19,6 +19,8 @@ def exports_in_use(before: Mapping[str, Template], after: Mapping[str, Template]
     changes: list[Change] = []
     for stack in sorted(before.keys() & after.keys()):
         gone = set(_exported(before[stack])) - set(_exported(after[stack]))
+        if not gone:
+            continue
         readers = {
             name: sorted(gone & set(_imported(template)))
             for name, template in before.items()

@@ -67,7 +67,7 @@ def direct_changes(pair: Pair) -> list[Change]:
         return [pair.change(with_data(pair, Ruling(Verdict.REPLACED, other, "")))]
     changes = [pair.change(ruling, steps, b, a) for steps, b, a, ruling in _attributes(pair)]
     old, new = as_mapping(pair.before.get("Properties")), as_mapping(pair.after.get("Properties"))
-    for steps, b, a in walk(old, new):
+    for steps, b, a in walk(old, new) if old != new else ():
         if b != a:
             changes.append(pair.change(judged(pair, steps, b, a), steps, b, a))
     return changes

@@ -102,10 +102,12 @@ def _cascade(
     seen = {(change.stack, change.logical_id, change.path) for change in direct}
     moved = _moved(direct) | _moved_values(before, after)
     found: list[Change] = []
-    while True:
+    while moved:
         fresh: list[Change] = []
         for pair in pairs:
             properties = as_mapping(pair.after.get("Properties"))
+            if _cause(properties, pair.stack, moved, exports) is None:
+                continue
             for steps, value, _ in walk(properties, properties):
                 place = (pair.stack, pair.logical_id, dotted(steps))
                 if place in seen:
@@ -123,6 +125,7 @@ def _cascade(
             return found
         found += fresh
         moved |= _moved(fresh)
+    return found
 
 
 def _moved(changes: list[Change]) -> set[Target]:
