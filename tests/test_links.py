@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from project import ROOT
+from rows import for_each
 
 from tools.docs_site.links import anchors_of, line_of, links
 
@@ -53,7 +54,7 @@ FOREIGN = {
 """Pages of others, that sources of facts name, and whose they are."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_files_and_headings(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     wrong: list[str] = []

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from page_commands import Command, commands, environments_of, fault
 from project import ROOT
+from rows import for_each
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_of_a_page_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = environments_of(text)

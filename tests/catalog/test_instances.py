@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rows import for_each
 
 from tools import catalog_from_authorities as authorities
 from ultracluster.catalog import (
@@ -81,7 +82,7 @@ def test_cards_that_take_an_efa() -> None:
     assert known("m5.2xlarge").efa_cards == ()
 
 
-@pytest.mark.parametrize("t", TYPES, ids=lambda t: t.name)
+@for_each("t", TYPES, ids=lambda t: t.name)
 def test_a_row_does_not_contradict_itself(t: InstanceType) -> None:
     assert t.vcpu > 0
     assert t.memory_gib > 0
@@ -98,7 +99,7 @@ def test_a_row_does_not_contradict_itself(t: InstanceType) -> None:
     assert set(t.ultraserver) <= set(ultraservers())
 
 
-@pytest.mark.parametrize("t", [t for t in TYPES if not t.announced], ids=lambda t: t.name)
+@for_each("t", [t for t in TYPES if not t.announced], ids=lambda t: t.name)
 def test_lustre_clients_follow_the_rule_of_the_guide(t: InstanceType) -> None:
     client = t.efa_interfaces != 0 and (t.nitro or 0) >= 4 and not t.name.startswith("trn2")
     assert t.lustre_efa_client == client
@@ -109,7 +110,7 @@ def test_lustre_clients_follow_the_rule_of_the_guide(t: InstanceType) -> None:
         assert t.efa_interfaces == 0 or t.nitro is not None, "EFA type of unknown Nitro generation"
 
 
-@pytest.mark.parametrize("t", TYPES, ids=lambda t: t.name)
+@for_each("t", TYPES, ids=lambda t: t.name)
 def test_hyperpod_addresses_follow_the_rule_of_p5(t: InstanceType) -> None:
     assert t.hyperpod_addresses_verified == (t.name == "p5.48xlarge")
     if t.hyperpod:

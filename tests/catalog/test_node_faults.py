@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from project import ROOT
+from rows import for_each
 
 from tools import faults_page
 from ultracluster.catalog import instance_types
@@ -82,14 +83,14 @@ def test_meanings(name: str) -> None:
     assert [row.severity, row.action, row.when_idle] == rest
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS.values() if row.other], ids=lambda row: row.id)
+@for_each("row", [row for row in ROWS.values() if row.other], ids=lambda row: row.id)
 def test_the_milder_one_acts(row: Fault) -> None:
     mildest = min(rank(one.action) for one in row.other)
     # of a 64 the health reference asks for a replacement, and so do those who name it
     assert rank(row.action) <= mildest
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.id)
+@for_each("row", ROWS.values(), ids=lambda row: row.id)
 def test_what_comes_again_is_graver(row: Fault) -> None:
     if row.repeats:
         assert rank(row.repeats.action) >= rank(row.action)

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from rows import for_each
 
 from tools import catalog_from_authorities as authorities
 from ultracluster.catalog import (
@@ -129,7 +130,7 @@ HYPERPOD = {
 COMPARED = [name for name in HYPERPOD if figure(f"ec2.{name}", "us-east-1")]
 
 
-@pytest.mark.parametrize("name", COMPARED)
+@for_each("name", COMPARED)
 def test_the_factor_of_the_family_gives_the_price_of_hyperpod_s_list(name: str) -> None:
     derived = known(derived_figure(f"hyperpod.{name}", "us-east-1"))
 
@@ -200,7 +201,7 @@ def test_every_kind_that_a_rule_names_is_one() -> None:
 # The tables themselves.
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['instance_type']} {r['region_or_zone']}")
+@for_each("row", ROWS, ids=lambda r: f"{r['instance_type']} {r['region_or_zone']}")
 def test_every_figure_names_source_and_date(row: dict[str, str]) -> None:
     name, place = row["instance_type"], row["region_or_zone"]
     assert name in {*instance_types(), *ultraservers()}

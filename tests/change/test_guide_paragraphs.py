@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import for_each
 
 from tools import facts
 from tools.guide_paragraphs import FILE, differences, digest, recorded, render, sections
@@ -23,7 +24,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("page", "heading", "row"), ROWS, ids=lambda one: str(one)[-40:])
+@for_each(("page", "heading", "row"), ROWS, ids=lambda one: str(one)[-40:])
 def test_each_paragraph_has_facts_that_exist_or_a_reason(
     page: str, heading: str, row: dict[str, Any]
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from blast_radius_support import changes, resource, stack
+from rows import for_each
 
 from ultracluster.change import Verdict, blast_radius, kubernetes_objects, worst
 from ultracluster.change.changes import MISSING
@@ -104,7 +105,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fact",
     [fact for fact in FACTS if fact["path"] or "change" not in fact],
     ids=lambda fact: f"{fact['type']} {fact['path']} {fact.get('change', '')}",
@@ -119,7 +120,7 @@ def test_each_fact_of_an_object_is_found(fact: dict[str, Any]) -> None:
     assert fact["reason"] in ruling.reason and fact["date"] in ruling.source
 
 
-@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{fact['type']} {fact['path']}")
+@for_each("fact", FACTS, ids=lambda fact: f"{fact['type']} {fact['path']}")
 def test_each_fact_of_an_object_has_a_dated_source(fact: dict[str, Any]) -> None:
     assert Verdict(fact["verdict"]) is not Verdict.NOT_KNOWN
     assert fact["reason"] and fact["source"] and len(fact["date"]) == 10

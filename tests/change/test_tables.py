@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from blast_radius_support import CLUSTER, resource, stack
 from project import ENVIRONMENTS
+from rows import for_each
 
 from tools import create_only_from_authorities as authorities
 from ultracluster.catalog.data_kinds import kinds_with_data
@@ -89,7 +90,7 @@ def named(fact: dict[str, Any]) -> str:
     return f"{fact['type']} {fact.get('path', list(fact.get('apart', ())))} {fact.get('change', '')}"
 
 
-@pytest.mark.parametrize(("kind", "path"), [*PATHS, *FACTS["names"]["properties"].items()])
+@for_each(("kind", "path"), [*PATHS, *FACTS["names"]["properties"].items()])
 def test_every_fact_is_about_a_property_that_cloudformation_knows(kind: str, path: str) -> None:
     assert knows(kind, path)
 
@@ -102,7 +103,7 @@ def test_every_fact_is_about_a_type_of_the_table(kind: str) -> None:
     assert kind.startswith("Custom::") or kind in authorities.create_only()["types"]
 
 
-@pytest.mark.parametrize("fact", FACTS["facts"], ids=named)
+@for_each("fact", FACTS["facts"], ids=named)
 def test_every_fact_has_verdict_reason_and_dated_source(fact: dict[str, Any]) -> None:
     assert Verdict(fact["verdict"])
     assert fact["reason"] and fact["source"] and len(fact["date"]) == 10
@@ -154,7 +155,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("fact", UNCONDITIONAL, ids=named)
+@for_each("fact", UNCONDITIONAL, ids=named)
 def test_no_fact_is_hidden_by_one_above_it(fact: dict[str, Any]) -> None:
     """The smallest change that a fact is about gets its reason and its verdict."""
     values = VALUES[fact.get("change")]

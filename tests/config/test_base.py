@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import pytest
 from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
+from rows import for_each
 
 from ultracluster.config import Environment, base, slurm
 from ultracluster.config.base import Line, Prose, Setting, Values
@@ -98,8 +99,9 @@ def test_there_are_many() -> None:
     assert len(FIELDS) > 90
 
 
-@pytest.mark.parametrize(
-    ("where", "besides"), FIELDS, ids=[f"{n}-{where}" for n, (where, _) in enumerate(FIELDS)]
+@for_each(
+    ("where", "besides"),
+    FIELDS,
 )
 def test_each_text_has_a_form_or_is_looked_at(where: str, besides: tuple[Any, ...]) -> None:
     patterns = [one.pattern for one in besides if getattr(one, "pattern", None)]

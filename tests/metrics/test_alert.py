@@ -8,6 +8,7 @@ import pytest
 from metrics_stand import VERSIONS, tools
 from project import ROOT
 from promtool_cases import EVERYTHING, FOLDER, cases, run
+from rows import for_each
 
 from ultracluster.catalog.metrics import metric
 from ultracluster.metrics.alert import GROUPS, Alert, alerts, records
@@ -48,7 +49,7 @@ def test_every_file_of_cases_is_of_an_alert() -> None:
     assert {file.stem for file in FOLDER.iterdir()} == ALERTS.keys()
 
 
-@pytest.mark.parametrize("one", [*alerts(), *records()], ids=lambda one: one.name)
+@for_each("one", [*alerts(), *records()], ids=lambda one: one.name)
 def test_every_metric_is_in_the_catalogue(one: Alert) -> None:
     for name in names(EVERYTHING.filled(one.expr)) - RECORDS:
         metric(name)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import for_each
 from rules_support import findings
 
 from ultracluster.catalog import InstanceType, instance_type, instance_types
@@ -149,7 +150,7 @@ def cells() -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(("form", "launcher", "placement", "fabric", "sold", "severity"), cells())
+@for_each(("form", "launcher", "placement", "fabric", "sold", "severity"), cells())
 def test_each_cell(
     form: CapacityForm,
     launcher: Launcher,
@@ -308,9 +309,9 @@ JUDGED_TYPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", JUDGED_TYPES)
-@pytest.mark.parametrize("form", [*CAPACITIES, "reservation in a group"])
-@pytest.mark.parametrize("launcher", BASES)
+@for_each("name", JUDGED_TYPES)
+@for_each("form", [*CAPACITIES, "reservation in a group"])
+@for_each("launcher", BASES)
 def test_rules_say_what_the_table_says(launcher: Any, form: Any, name: str) -> None:
     """Of a compute group with continuous provisioning; roles and provisioning are the rules' own subject."""
     in_group = form not in CAPACITIES

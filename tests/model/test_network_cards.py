@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import for_each
 
 from tools import catalog_from_authorities as authorities
 from ultracluster.catalog import InstanceType, instance_type, instance_types
@@ -128,8 +129,8 @@ def test_an_efa_has_its_share_of_the_published_total(name: str, gbps: float) -> 
     assert sum(one.gbps or 0 for one in plan[1:]) == known(name).network_gbps
 
 
-@pytest.mark.parametrize("kind", ["efa-only", "efa"])
-@pytest.mark.parametrize("name", [name for name in EFA_TYPES if name in authorities.api()])
+@for_each("kind", ["efa-only", "efa"])
+@for_each("name", [name for name in EFA_TYPES if name in authorities.api()])
 def test_ec2_says_of_each_card_that_it_takes_the_interface(name: str, kind: EfaKind) -> None:
     """EC2's own DescribeInstanceTypes answer, as moto ships it, not our catalogue."""
     answer = authorities.api()[name]["NetworkInfo"]

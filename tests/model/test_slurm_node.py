@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from rows import for_each
 
 from ultracluster.catalog import InstanceType, instance_type, instance_types
 from ultracluster.config.nodes import NodeGroup
@@ -88,8 +89,8 @@ def test_twenty_types_are_judged() -> None:
     assert sum(threads(instance_types()[name]) is not None for name in TYPES) >= 18
 
 
-@pytest.mark.parametrize("parameter", LIMITS)
-@pytest.mark.parametrize("name", TYPES)
+@for_each("parameter", LIMITS)
+@for_each("name", TYPES)
 def test_below_and_equal_are_taken_and_above_is_not(name: str, parameter: str) -> None:
     kind = instance_type(name)
     assert kind

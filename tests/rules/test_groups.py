@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from neuron_cases import GROUPS as ANNOUNCED
+from rows import for_each
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -505,8 +506,8 @@ CASES = [
 test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
-@pytest.mark.parametrize("orchestrator", KINDS)
-@pytest.mark.parametrize("setting", VALUES)
+@for_each("orchestrator", KINDS)
+@for_each("setting", VALUES)
 def test_a_setting_is_refused_where_its_orchestrator_is_not(setting: str, orchestrator: str) -> None:
     changes = {**kind(orchestrator), f"{GPU}.partition": ..., f"{GPU}.{setting}": VALUES[setting]}
     refused = {one.dotted for one in found(GRP, changes) if one.code == "GRP001"}

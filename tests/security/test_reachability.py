@@ -16,6 +16,7 @@ from project import ROOT, SHIPPED
 from reachability.flows import LISTS, Row, accepted_in, findings, network_of, rows, rows_for, shut, surplus
 from reachability.groups import Traffic
 from reachability.network import NetworkOf
+from rows import for_each
 
 Templates = dict[str, Any]
 Get = Callable[[str], Templates]
@@ -34,7 +35,7 @@ def network(templates_of: Get) -> Callable[[str], NetworkOf]:
 NEEDED = [(name, row) for name in ASKED for row in rows_for("needed", config_of(name))]
 
 
-@pytest.mark.parametrize(("name", "row"), NEEDED, ids=[f"{name}: {row.flow}" for name, row in NEEDED])
+@for_each(("name", "row"), NEEDED)
 def test_what_is_needed_is_open(name: str, row: Row, network: Callable[[str], NetworkOf]) -> None:
     assert not list(shut(row, network(name)))
 

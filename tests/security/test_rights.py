@@ -21,6 +21,7 @@ from iam_proof.scripts import actions_in
 from iam_proof.world import POLICIES
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 from project import ROOT
+from rows import for_each
 from templates import many, synthesise
 
 from ultracluster.clusters.hyperpod import inference
@@ -129,7 +130,7 @@ def explains(need: dict[str, Any], action: str) -> bool:
     return said in text if said else any(re.search(rf"\b{form}\b", text) for form in forms)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@for_each("row", ROWS, ids=str)
 def test_each_action_of_a_row_is_needed(row: Row) -> None:
     assert not [one for one in row.actions if not any(explains(NEEDS[need], one) for need in row.need)]
 

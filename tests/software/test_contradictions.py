@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rows import for_each
 
 from ultracluster.catalog.images import (
     Fact,
@@ -15,7 +16,7 @@ from ultracluster.catalog.images import (
 from ultracluster.software.contradictions import contradictions
 
 
-@pytest.mark.parametrize("one", images(), ids=lambda one: one.id)
+@for_each("one", images(), ids=lambda one: one.id)
 def test_a_record_does_not_contradict_itself(one: Image) -> None:
     assert contradictions(one) == ()
 

@@ -13,6 +13,7 @@ from excerpts import Excerpts
 from parallelcluster.explained import unexplained
 from parallelcluster.rendered import validated
 from project import ENVIRONMENTS, ROOT
+from rows import for_each
 from templates import assembly, cfn_lint
 from wish_cases import FOLDER, OVERLAYS, Refusal, found_without, refusals, refusals_of
 
@@ -86,7 +87,7 @@ def test_something_is_documented_as_required(name: str) -> None:
     assert refusals_of(name), "the wish is refused without nothing: name a prerequisite"
 
 
-@pytest.mark.parametrize("refusal", refusals(), ids=str)
+@for_each("refusal", refusals(), ids=str)
 def test_without_a_documented_prerequisite_it_is_refused(refusal: Refusal) -> None:
     found = found_without(wishes()[refusal.wish], refusal)
     assert refusal.rule in {finding.code for finding in found}

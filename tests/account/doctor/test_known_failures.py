@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 from project import ROOT
+from rows import for_each
 
 from ultracluster.account.doctor.examination import Examination, Quote
 from ultracluster.account.doctor.known_failures import (
@@ -42,7 +43,7 @@ def causes(*lines: str) -> list[str]:
     return [one.failure.id for one in Examination(quotes=quotes).diagnoses]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+@for_each("row", ROWS, ids=lambda row: row.id)
 def test_a_row_is_whole(row: KnownFailure) -> None:
     assert row.when in get_args(Stage) and row.weight in (1, 2, 3)
     assert row.cause and row.differs and row.do and row.run and row.sources
@@ -52,7 +53,7 @@ def test_a_row_is_whole(row: KnownFailure) -> None:
     assert row.certain or row.text_of, "what is only possible never stands alone"
 
 
-@pytest.mark.parametrize("row", TEXTS, ids=lambda row: row.id)
+@for_each("row", TEXTS, ids=lambda row: row.id)
 def test_a_text_has_its_row_and_no_other(row: KnownFailure) -> None:
     own = {row.id, *(other.id for other in ROWS if other.text_of == row.id)}
     for text in (row.seen, row.seen.upper(), row.seen.lower(), *(f"{before}{row.seen}" for before in BEFORE)):
@@ -66,8 +67,8 @@ def test_ids_are_unique_and_the_table_is_wide() -> None:
     assert len({row.layer for row in ROWS}) >= 15
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-@pytest.mark.parametrize("change", [str, str.upper], ids=["as-is", "upper"])
+@for_each("case", CASES, ids=lambda case: case["case"])
+@for_each("change", [str, str.upper])
 def test_a_pasted_text_has_its_cause_first(case: dict[str, str], change: type[str]) -> None:
     assert causes(*change(case["text"]).splitlines())[0] == case["first"]
     assert causes(change(case["text"]))[0] == case["first"], "as one text"

@@ -6,6 +6,7 @@ import io
 import json
 
 import pytest
+from rows import for_each
 
 from ultracluster.account.doctor.examination import Examination, Quote
 from ultracluster.account.doctor.log_files import read_logs
@@ -24,7 +25,7 @@ def ids(text: str, *generations: str) -> list[str]:
     return found + [fault.id for fault, _ in benign_faults([text], generations)]
 
 
-@pytest.mark.parametrize("row", WITH_LINES, ids=lambda row: row.id)
+@for_each("row", WITH_LINES, ids=lambda row: row.id)
 def test_every_form_of_a_fault_is_read_in_any_log(row: Fault) -> None:
     for form in (row.line, *(form for form, _ in row.forms)):
         found = ids(form)
