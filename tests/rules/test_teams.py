@@ -16,6 +16,7 @@ ROLE = "arn:aws:iam::111122223333:role/research"
 MORE = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 2}
 PLAIN = {"role": "compute", "instance_type": "c5.large", "count": 1}
 TASKS = {"orchestrator.task_governance": True}
+KAI = {"orchestrator.scheduler": "kai"}
 VOLCANO = {"orchestrator.scheduler": "volcano"}
 
 
