@@ -8,10 +8,11 @@ from typing import Any, get_args
 
 import pytest
 import typer
+import yaml
 from project import ENVIRONMENTS, ROOT
 from typer.testing import CliRunner
 
-from ultracluster.catalog import instance_type
+from ultracluster.catalog import instance_type, ultraservers
 from ultracluster.catalog.wishes import wishes
 from ultracluster.cli.choose import choose
 from ultracluster.cli.init import init
@@ -19,6 +20,7 @@ from ultracluster.config import load
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
 from ultracluster.model.capacity import decide
 from ultracluster.plan.choice import CAPACITIES, Wanted, comparison, questions, ranking
+from ultracluster.plan.draft_size import read_type
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("choose")(choose)
@@ -261,3 +263,59 @@ def test_a_wish_names_an_environment_that_has_it() -> None:
     assert ended.exit_code == 0
     assert "io2-volumes: an environment with it is environments/wishes/io2-volumes.yaml" in ended.stdout
     assert "docs/wishes/io2-volumes.md says how" in ended.stdout
+
+
+def test_ultraservers_are_types_that_say_how_many_nodes() -> None:
+    found = run("--slurm", "--instance-type", "u-p6e-gb200x72")
+    assert found.exit_code == 0 and "p6e-gb200.36xlarge in UltraServers" in found.stdout
+    assert "--orchestrator hyperpod-slurm --instance-type u-p6e-gb200x72" in found.stdout
+    sized = read_type("ml.u-p6e-gb200x36")
+    assert (sized.instance_type, sized.nodes) == ("p6e-gb200.36xlarge", 9)
+
+
+@pytest.mark.parametrize("name", [name for name, one in ultraservers().items() if one.published])
+def test_every_published_ultraserver_is_known(name: str) -> None:
+    server = ultraservers()[name]
+    assert (read_type(name).instance_type, read_type(name).nodes) == (server.member, server.instances)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["p6e-gb300", "u-p6e-gb300x72", "p6e-gb300.36xlarge", "GB300", "72xGB300", "trn3", "trn3.48xlarge",
+     "trn3-gen1", "trn3-gen2.16xlarge", "Trainium3", "144xTrainium3", "ml.trn3.48xlarge"],
+)  # fmt: skip
+def test_announced_types_are_known_and_can_be_declared(name: str) -> None:
+    found = run("--instance-type", name)
+    assert found.exit_code == 2
+    assert "is announced, and EC2's API does not have its name" in found.output
+    assert "environments/announced/types.yaml" in found.output
+
+
+@pytest.mark.parametrize("name", ["trn9", "p6e", "gb", "b", "300", "p6e-gb200", "trainium"])
+def test_other_names_are_not_taken_for_announced_ones(name: str) -> None:
+    assert "is announced" not in run("--instance-type", name).output
+
+
+def test_what_is_announced_is_declared_in_the_file_that_is_named() -> None:
+    declared = yaml.safe_load((ROOT / "environments" / "announced" / "types.yaml").read_text())
+    for name in declared["instance_types"]:
+        assert "is announced" in run("--instance-type", name).output
+
+
+def test_types_for_a_model_are_compared() -> None:
+    found = run("--model", "70B")
+    assert found.exit_code == 0
+    assert "70B parameters: 1,043 GiB of training state" in found.stdout
+    assert "p6e-gb200.36xlarge" in found.stdout and "1. hyperpod" not in found.stdout
+    both = run("--model", "70B", "--slurm", "--capacity", "training-plan").stdout
+    assert "trn1n.32xlarge" not in both and "1. hyperpod-slurm" in both
+    document = json.loads(run("--model", "8B", "--json").stdout)
+    row = next(one for one in document["types"]["rows"] if one["instance_type"] == "p5.48xlarge")
+    assert row["nodes"] == 1 and all(price["source"] and price["date"] for price in row["prices"])
+    assert "types" not in json.loads(run("--slurm", "--json").stdout)
+
+
+@pytest.mark.parametrize("size", ["70x", "0B", "9999T", ""])
+def test_a_wrong_size_is_refused(size: str) -> None:
+    found = run("--model", size)
+    assert found.exit_code == 2 and "is not a model size" in found.output

@@ -416,6 +416,27 @@ def test_accelerators_are_an_answer_too(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert told.count("]:   ") == 2
 
 
+@pytest.mark.parametrize(("words", "count"), [([], 18), (["--nodes", "9"], 9)])
+def test_an_ultraserver_says_its_number_of_nodes(words: list[str], count: int) -> None:
+    told = run(
+        "--instance-type", "u-p6e-gb200x72", *words, "--orchestrator", "parallelcluster", "--region",
+        "us-east-1", "--zone-id", "use1-dfw2-az1",
+    )  # fmt: skip
+
+    assert told.exit_code == 0, told.output
+    assert f"count: {count}" in told.stdout and "instance_type: p6e-gb200.36xlarge" in told.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["--instance-type", "trn3.48xlarge", "--nodes", "4"], ["--accelerators", "72xGB300"]]
+)
+def test_announced_types_are_known_and_point_to_where_they_are_declared(words: list[str]) -> None:
+    told = run(*words, "--orchestrator", "eks", "--region", "us-east-1")
+
+    assert told.exit_code == 2 and "is announced" in told.output
+    assert "environments/announced/types.yaml" in told.output
+
+
 def test_empty_answers_are_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked(monkeypatch, tmp_path / "train.yaml", *[""] * 8)
     told = run(

@@ -17,7 +17,7 @@ from ultracluster.cli.report import Paper
 from ultracluster.cli.terminal import coloured, width
 
 if TYPE_CHECKING:
-    from ultracluster.cli.documents.figures import Choice, RankRow, ReasonRow
+    from ultracluster.cli.documents.figures import Choice, RankRow, ReasonRow, TypeChoice
     from ultracluster.plan.choice import Rank, Reason, Wanted
 
 
@@ -59,11 +59,21 @@ def choose(
             show_default=False,
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="Compare instance types for training a model of so many parameters: 8B, 70B, 1.8T.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rank the orchestrators for what you need, with reasons and the whole comparison.
 
-    Asks questions when there are no flags. Exit code 2: a flag is wrong, or there is none and no terminal.
+    --model compares instance types by memory, operations, price and how they are had; with --capacity only
+    those that are had by it. Asks questions when there are no flags. Exit code 2: a flag is wrong, or there
+    is none and no terminal.
     """
     from ultracluster.plan.choice import CAPACITIES, ranking
 
@@ -77,7 +87,11 @@ def choose(
     features = (*(name for name, asked in flags.items() if asked), *_wishes(wish or []))
     if capacity is not None and capacity not in CAPACITIES:
         refuse(f"--capacity {capacity}: write one of {', '.join(CAPACITIES)}")
-    if not features and capacity is None and instance_type is None:
+    size = _parameters(model)
+    if size and not features and instance_type is None and not as_json:
+        sys.stdout.write(_types_text(size, capacity or ""))
+        return
+    if not features and capacity is None and instance_type is None and size is None:
         if not can_ask():
             refuse(
                 "Cannot prompt: stdin is not a terminal. Pass what you need: "
@@ -89,9 +103,36 @@ def choose(
         wanted = _wanted(features, capacity or "", instance_type or "")
     ranks = ranking(wanted)
     if as_json:
-        write_json("choose", _document(wanted, ranks))
+        document = _document(wanted, ranks)
+        if size:
+            document["types"] = _types_document(size, capacity or "")
+        write_json("choose", document)
     else:
-        sys.stdout.write(_text(ranks, wanted, instance_type or ""))
+        types = f"{_types_text(size, capacity or '')}\n" if size else ""
+        sys.stdout.write(types + _text(ranks, wanted, instance_type or ""))
+
+
+def _parameters(model: str | None) -> float | None:
+    from ultracluster.plan.training_model import parameters
+
+    try:
+        return None if model is None else parameters(model)
+    except ValueError as error:
+        refuse(f"--model {model}: {error}")
+
+
+def _types_text(size: float, capacity: str) -> str:
+    from ultracluster.cli.choose_types import as_text
+    from ultracluster.plan.type_choice import type_rows
+
+    return as_text(size, type_rows(size, capacity), width(120), colour=coloured())
+
+
+def _types_document(size: float, capacity: str) -> TypeChoice:
+    from ultracluster.cli.choose_types import as_document
+    from ultracluster.plan.type_choice import type_rows
+
+    return as_document(size, type_rows(size, capacity))
 
 
 def _ask() -> Wanted:
@@ -241,9 +282,12 @@ def _examples(wanted: Wanted) -> Iterator[str]:
 def _flags(wanted: Wanted, asked: str) -> str:
     """What is known already, as flags of `init`."""
     from ultracluster.catalog.accelerators import read_accelerators
+    from ultracluster.plan.draft_size import ultraserver_called
 
     kind, flags = wanted.instance_type, [""]
-    if kind and kind.accelerator and (number := read_accelerators(asked)):
+    if server := ultraserver_called(asked):
+        flags += ["--instance-type", server.name]
+    elif kind and kind.accelerator and (number := read_accelerators(asked)):
         flags += ["--accelerators", shlex.quote(f"{number.count}x{kind.accelerator.name}")]
     elif kind:
         flags += ["--instance-type", kind.name]

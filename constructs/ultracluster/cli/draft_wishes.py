@@ -23,7 +23,7 @@ from ultracluster.plan.draft_place import (
     zone_for,
     zones_for,
 )
-from ultracluster.plan.draft_size import Sized, nodes_with, read_type
+from ultracluster.plan.draft_size import Sized, nodes_with, read_type, ultraserver_called
 
 DEFAULT_ORCHESTRATOR: OrchestratorKind = "hyperpod-slurm"
 DEFAULT_REGION = "us-east-2"
@@ -129,6 +129,8 @@ def _refuse_missing(given: Given, asks: bool, why: str) -> None:
     needed = {"--instance-type": given.instance_type, "--nodes": given.nodes}
     if given.accelerators is not None:
         needed = {}
+    elif ultraserver_called(given.instance_type or ""):
+        del needed["--nodes"]  # it says how many
     missing = [
         flag
         for flag, value in (needed | {"--orchestrator": given.orchestrator, "--region": given.region}).items()
@@ -183,9 +185,9 @@ def _sized(given: Given) -> Sized:
             return nodes_with(asked, orchestrator, given.region or "")
         if given.instance_type is not None:
             sized = read_type(given.instance_type, orchestrator, given.region or "")
-            if sized.nodes is not None:
+            if read_accelerators(given.instance_type):
                 refuse(f"--instance-type {given.instance_type}: write --accelerators {given.instance_type}")
-            return sized
+            return sized if given.nodes is None else replace(sized, nodes=None)  # of an UltraServer
     except ValueError as error:
         flag = "--instance-type" if given.accelerators is None else f"--accelerators {given.accelerators}"
         refuse(f"{flag}: {error}")

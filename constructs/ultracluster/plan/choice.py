@@ -169,6 +169,16 @@ def _runs(kind: OrchestratorKind, instance_type: InstanceType) -> Reason:
     return Reason(title=title, answer="yes" if by else "no", words=words, source="model/capacity.json")
 
 
+def obtainable(instance_type: InstanceType) -> tuple[str, ...]:
+    """The kinds of capacity by which some orchestrator has the type."""
+    kinds = [kind for kind in _orchestrators() if not TRAITS[kind].hyperpod or instance_type.hyperpod]
+    return tuple(
+        name
+        for name in CAPACITIES
+        if any(_takes(kind, name, instance_type).answer == "yes" for kind in kinds)
+    )
+
+
 def _orchestrators() -> Mapping[OrchestratorKind, Any]:
     return _document()["orchestrators"]
 

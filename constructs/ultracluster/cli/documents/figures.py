@@ -202,8 +202,55 @@ class RankRow(TypedDict):
     reasons: list[ReasonRow]
 
 
-class Choice(TypedDict):
+class TypePriceRow(TypedDict):
+    """A list price of one node."""
+
+    usd_per_hour: float
+    by: str
+    region: str
+    source: str
+    date: str | None
+
+
+class TypeRowDocument(TypedDict):
+    """An instance type for a model; null is unknown, never 0."""
+
+    instance_type: str
+    accelerator: str
+    accelerators: int
+    memory_gib: float
+    """Accelerator memory of one node."""
+    nodes: int
+    """That hold the training state at the least."""
+    pflops: float
+    """Dense BF16 of one node, at the peak."""
+    efa_gbps: float | None
+    prices: list[TypePriceRow]
+    """The lowest known of each kind."""
+    usd_per_pflops_hour: float | None
+    nodes_usd_per_hour: float | None
+    obtainable: list[str]
+    """Kinds of capacity that some orchestrator has it by."""
+
+
+class TypeChoice(TypedDict):
+    """Instance types for a model, the cheapest per operation first."""
+
+    parameters: float
+    state_gib: float
+    rows: list[TypeRowDocument]
+    about: str
+
+
+class ChoiceReport(TypedDict):
+    """The orchestrators."""
+
     wanted: WantedRow
     ranking: list[RankRow]
     comparison: dict[str, dict[str, ReasonRow]]
     """Every feature, then each orchestrator's answer."""
+
+
+class Choice(ChoiceReport, total=False):
+    types: TypeChoice
+    """With --model."""
