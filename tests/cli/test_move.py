@@ -66,7 +66,7 @@ def test_a_target_without_the_type_is_said_so() -> None:
 
 def test_a_second_environment_that_would_be_refused_is_not_written(tmp_path: Path) -> None:
     file = tmp_path / "second.yaml"
-    ended = run("eks-p5en", "--to", "use1-atl2-az1", "--write", str(file))
+    ended = run("eks-p5en", "--to", "use1-az3", "--write", str(file))
     assert ended.exit_code == 1 and not file.exists()
     assert "nothing was written: the second environment would be refused" in ended.output
     assert "EKS017" in ended.output

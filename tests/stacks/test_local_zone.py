@@ -48,6 +48,34 @@ def test_homes_are_exported_to_head_and_login_nodes_too(base: str) -> None:
     assert not {"HYP077", "HYP078", "ENV032", "ENV033"} & {one.code for one in findings(changes, base=base)}
 
 
+def plane_zones(found: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """Zones of the subnets that are made for a control plane."""
+    return sorted(
+        one["AvailabilityZoneId"]
+        for one in found["AWS::EC2::Subnet"]
+        if any(tag["Key"] == "kubernetes.io/role/internal-elb" for tag in one["Tags"])
+    )
+
+
+@pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5"])
+def test_subnets_of_a_control_plane_are_in_two_zones_of_the_region(base: str) -> None:
+    changes = local(base, **{"orchestrator.second_zone_id": SECOND, "node_groups.system.zone_id": PARENT})
+    found = resources(base, changes)
+
+    assert plane_zones(found) == [SECOND, PARENT]
+    assert "EKS017" not in {one.code for one in findings(changes, base=base)}
+
+
+@pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5"])
+def test_elsewhere_the_first_one_stays_beside_the_nodes(base: str) -> None:
+    """CloudFormation would replace it, and EKS its control plane."""
+    zone = environment_data(base)["network"]["zone_id"]
+    second = environment_data(base)["orchestrator"]["second_zone_id"]
+    further = {"network.further_zones": {second: {"cidr": "10.0.128.0/20"}}}
+    for changes in ({}, further):
+        assert plane_zones(resources(base, changes)) == sorted([zone, second])
+
+
 def test_elsewhere_the_export_stays_as_it_was() -> None:
     (homes,) = [
         one

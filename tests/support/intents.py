@@ -10,7 +10,8 @@ from typing import Any, get_args
 
 from ruamel.yaml import YAML
 
-from ultracluster.catalog import instance_type, regions
+from ultracluster.catalog import instance_type, is_local_zone, regions
+from ultracluster.catalog.eks import refused_zones
 from ultracluster.catalog.pcs import pcs_image_parameter
 from ultracluster.config import Finding, Loaded, parse
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
@@ -118,8 +119,11 @@ def _architecture(type_name: str) -> str:
 def _control_plane(wanted: Mapping[str, Any]) -> dict[str, Any]:
     home = regions()[wanted["region"]]
     own = wanted["zone_id"]
+    taken = (own, wanted.get("parent_zone"), *refused_zones())
     settings: dict[str, Any] = {
-        "second_zone_id": next(zone for zone in home.zone_ids if zone != own),
+        "second_zone_id": next(
+            zone for zone in home.zone_ids if zone not in taken and not is_local_zone(zone)
+        ),
         "admins": ["arn:aws:iam::111122223333:role/platform-engineers"],
     }
     if wanted.get("egress") == "closed":

@@ -134,7 +134,8 @@ class _Kubernetes(Model):
     one that deploys it."""
     second_zone_id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = None
     """EKS requires the control plane in two zones; this is the other one. Only with a VPC that is made. Nodes
-    stay in `network.zone_id`. Cannot change later."""
+    stay in `network.zone_id`, which is the first one unless EKS takes none there (a Local Zone): then the
+    first of `network.further_zones` that EKS takes is. Cannot change later."""
     control_plane_subnet_ids: Annotated[Many[SubnetId], Field(max_length=16)] = ()
     """Private subnets in two zones or more for the control plane's interfaces; only with `network.vpc`.
     Cannot change later."""

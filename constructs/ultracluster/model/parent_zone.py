@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.catalog import is_local_zone
+from ultracluster.catalog.eks import refused_zones
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import Role
 
@@ -18,6 +19,18 @@ def parent_zone(network: Network) -> str | None:
     if not is_local_zone(network.zone_id):
         return network.zone_id
     return next((zone for zone in network.further_zones if not is_local_zone(zone)), None)
+
+
+def control_plane_zone(network: Network) -> str:
+    """The zone of the first subnet of an EKS control plane in a VPC that is made.
+
+    It is the nodes' own where EKS takes it, else the first of `further_zones` that EKS takes: nodes may be in
+    a Local Zone, and the control plane's interfaces never are (EKS User Guide, "Launch low-latency EKS
+    clusters with AWS Local Zones", 2026-10). The nodes' own where there is none, which EKS refuses.
+    """
+    zones = (network.zone_id, *network.further_zones)
+    taken = (zone for zone in zones if not is_local_zone(zone) and zone not in refused_zones())
+    return next(taken, network.zone_id)
 
 
 def crosses_zones(network: Network) -> bool:

@@ -15,7 +15,7 @@ from ultracluster.config.network import FlowLogs, FurtherZone, Network, Perimete
 from ultracluster.guard import report, settings_of
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint
-from ultracluster.model.parent_zone import parent_zone
+from ultracluster.model.parent_zone import control_plane_zone, parent_zone
 from ultracluster.network.cluster_egress import ClusterEgress
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.network.subnets import associated_routes, zone_subnet
@@ -164,11 +164,9 @@ class ClusterNetwork(Construct):
                 made = self._subnet(name, vpc_id, cidr, zone)
                 self.database_subnets.append(self._imported(name, made))
         if subnets.control_plane and control_plane_zone_id and self.route_table_id:
-            self._control_plane(
-                vpc_id,
-                self.route_table_id,
-                dict(zip((network.zone_id, control_plane_zone_id), subnets.control_plane, strict=True)),
-            )
+            zones = (control_plane_zone(network), control_plane_zone_id)
+            cidrs = dict(zip(zones, subnets.control_plane, strict=True))
+            self._control_plane(vpc_id, self.route_table_id, cidrs)
 
     def _further(self, vpc_id: str, zone: str, further: FurtherZone) -> None:
         name = f"Nodes-{zone}"

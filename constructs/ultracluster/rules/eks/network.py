@@ -14,9 +14,10 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster
+from ultracluster.model.parent_zone import control_plane_zone
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
-from ultracluster.rules.zones import in_local_zone, not_a_zone_of, unknown_zone
+from ultracluster.rules.zones import in_local_zone, not_a_zone_of, unknown_zone, with_zone_of_region
 
 CREATE = "EKS API reference, CreateCluster"
 VPC_GUIDE = "EKS User Guide, View Amazon EKS networking requirements for VPC and subnets"
@@ -47,11 +48,11 @@ def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
                 if others
                 else ask("fact", "second_zone_id: another zone of the Region"),
             )
-        elif settings.second_zone_id == network.zone_id:
+        elif settings.second_zone_id == (first := control_plane_zone(network)):
+            of = "network.zone_id" if first == network.zone_id else "the first zone that EKS takes"
             yield Breach(
                 _ZONE,
-                f"`{network.zone_id}` is network.zone_id, too: EKS requires two different zones for the "
-                "control plane.",
+                f"`{first}` is {of}, too: EKS requires two different zones for the control plane.",
                 write(*others) if others else ask("fact", "another zone of the Region"),
             )
         return
@@ -85,7 +86,8 @@ def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) ->
     if network.vpc is not None:
         return  # its subnets are where they are: preflight looks
     second: YamlPath = ("orchestrator", *_ZONE)
-    for path, zone in ((("network", "zone_id"), network.zone_id), (second, settings.second_zone_id)):
+    first = control_plane_zone(network)  # that of the nodes, or of network.further_zones
+    for path, zone in ((("network", "zone_id"), first), (second, settings.second_zone_id)):
         if not zone or not_a_zone_of(home, zone, path):
             continue
         if zone in refused_zones():
@@ -98,12 +100,15 @@ def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) ->
             continue
         others = _other_zones(home, network, settings)
         nodes = path == ("network", "zone_id")
+        elsewhere = write(*others) if others else ask("fact", "another zone of the Region")
+        if nodes and in_local_zone(home, zone):
+            elsewhere = with_zone_of_region(cluster, home)  # nodes stay; the control plane's subnets move
         yield Breach(
             path,
             f"{why}" + (", and one is created for it in the zone of the nodes." if nodes else "."),
-            (write(*others) if others else ask("fact", "another zone of the Region")).noting(
-                "or keep nodes there in an existing network.vpc with control_plane_subnet_ids in two other "
-                "zones"
+            elsewhere.noting(
+                "or keep nodes there, with another zone in network.further_zones or an existing network.vpc "
+                "with control_plane_subnet_ids in two other zones"
                 if nodes
                 else ""
             ),
@@ -199,7 +204,7 @@ def private_clients(endpoint: PublicEndpoint) -> Iterator[Breach]:
 
 
 def _other_zones(home: Region | None, network: Network, settings: Eks | HyperPodEks) -> list[str]:
-    taken = (network.zone_id, settings.second_zone_id, *refused_zones())
+    taken = (network.zone_id, control_plane_zone(network), settings.second_zone_id, *refused_zones())
     zones = home.zone_ids if home else ()
     return [zone for zone in zones if zone not in taken and home and not in_local_zone(home, zone)][:2]
 
