@@ -107,7 +107,7 @@ def _counters(host, mount_name):
 
 
 def _of_stats(text):
-    """Of lines such as `read_bytes 12 samples [bytes] LEAST MOST SUM`; 0 where nothing was counted yet.
+    """Sums of lines such as `read_bytes 12 samples [bytes] LEAST MOST SUM`; 0 where nothing was counted yet.
 
     Older releases count metadata operations and do not time them (`[regs]`): a mean needs both of all.
     """

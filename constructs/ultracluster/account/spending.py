@@ -1,4 +1,4 @@
-"""What an environment has cost: Cost Explorer's figures of its tag, by service and group of usage types.
+"""Money spent on an environment: Cost Explorer's figures of its tag, by service and group of usage types.
 
 Cost Explorer bills each page of an answer (0.01 USD, its FAQ, read 2026-11-28), so one question is asked, and
 nothing is asked again. Its data is up to 24 hours late. It knows a tag only from the day on which the tag was
@@ -20,9 +20,9 @@ from ultracluster.config.plain_text import one_line
 
 USD_PER_REQUEST = 0.01
 OLDEST = dt.timedelta(days=395)
-"""How far back the API goes: 13 months (Cost Management User Guide, "Best practices for the API")."""
+"""Reach of the API into the past: 13 months (Cost Management User Guide, "Best practices for the API")."""
 MOST_PAGES = 50
-"""Of an answer; more would be an environment with tens of thousands of usage types."""
+"""Limit of an answer; more would be an environment with tens of thousands of usage types."""
 _METRIC = "UnblendedCost"
 
 
@@ -38,7 +38,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What was billed, before credits, refunds and tax."""
+    """Cost that was billed, before credits, refunds and tax."""
 
     since: dt.date
     until: dt.date
@@ -46,7 +46,7 @@ class Spending:
     rows: tuple[Spent, ...]
     """The dearest first."""
     estimated: bool
-    """Whether AWS may still correct some of it."""
+    """AWS may still correct some of it."""
     requests: int
 
     @property
@@ -65,7 +65,7 @@ class Spending:
 
 
 def spending(account: Account, name: str, since: dt.date, until: dt.date) -> Spending:
-    """What the resources with an environment's tag were billed from one day to before another.
+    """Return the cost of resources with an environment's tag, from one day to before another.
 
     Needs `ce:GetCostAndUsage`, which shows the cost of the whole account.
 
@@ -99,12 +99,12 @@ def spending(account: Account, name: str, since: dt.date, until: dt.date) -> Spe
 
 
 def usage_group(usage_type: str) -> str:
-    """`BoxUsage` of `USW2-BoxUsage:p5.48xlarge`; `NatGateway` of `NatGateway-Hours`."""
+    """`BoxUsage` of `USW2-BoxUsage:TYPE`; `NatGateway` of `NatGateway-Hours`."""
     return re.split(r"[:-]", re.sub(_REGION, "", one_line(usage_type)), maxsplit=1)[0]
 
 
 _REGION = r"^(?:[A-Z]{2,4}\d?|[a-z]{2}(?:-[a-z]+)+-\d)-"
-"""What usage types begin with outside of us-east-1: `USW2-`, `EU-`, of some services `us-west-2-`."""
+"""Prefix of usage types outside of us-east-1: `USW2-`, `EU-`, of some services `us-west-2-`."""
 
 
 def _pages(account: Account, name: str, since: dt.date, until: dt.date) -> Iterator[dict[str, Any]]:

@@ -96,7 +96,7 @@ class InstanceType:
     network_cards_api: tuple[NetworkCards, ...] = ()
     """The cards one by one; empty where the API has not published them."""
     nitro: int | None = None
-    """Generation of the Nitro System, by EC2's API; it does not tell that of EFA."""
+    """Generation of the Nitro System, by EC2's API; that of EFA does not follow from it."""
     efa_generation: int | None = None
     """Generation of EFA, where AWS publishes it: 3 is EFA v3."""
     ultracluster: int | None = None

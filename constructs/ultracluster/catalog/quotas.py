@@ -57,14 +57,14 @@ def ec2_quota(family: str, purchase: Purchase) -> Quota | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadTime:
-    """How long before it is needed an increase should be asked for."""
+    """Time before the need at which an increase should be requested."""
 
     least_weeks: int
     most_weeks: int
     verified: bool
     """False where AWS publishes no figure."""
     official: str
-    """What AWS says itself."""
+    """AWS's own statement."""
     source: str
     date: str
 
@@ -76,7 +76,7 @@ class LeadTime:
 
 
 def lead_time() -> LeadTime:
-    """Of quotas of accelerated instances."""
+    """Return that of quotas of accelerated instances."""
     return LeadTime(**_document()["lead_time"])
 
 

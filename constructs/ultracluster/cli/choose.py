@@ -63,7 +63,7 @@ def choose(
         str | None,
         typer.Option(
             "--model",
-            help="Compare instance types for training a model of so many parameters: 8B, 70B, 1.8T.",
+            help="Compare instance types for training a model of this many parameters: 8B, 70B, 1.8T.",
             show_default=False,
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""What `ultracluster choose --model` prints: instance types beside each other for a model of this size."""
+"""Output of `ultracluster choose --model`: instance types beside each other for a model of this size."""
 
 from __future__ import annotations
 

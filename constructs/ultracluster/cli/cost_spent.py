@@ -1,4 +1,4 @@
-"""What `ultracluster cost --spent` prints: money spent beside the estimate of the same days."""
+"""Output of `ultracluster cost --spent`: money spent beside the estimate of the same days."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FILE = Path(__file__).parents[1] / "account" / "permissions.json"
 PEOPLE = "people"
 BY_NAME = ("buy", "bill")
-"""What spends money, and what reads the account's bill: only who names the group gets it."""
+"""Groups that spend money or read the account's bill: only who names the group gets it."""
 PEOPLE_MAY = (
     "`connect`, for those who only use a cluster: a session as the ordinary user of its nodes, never as an "
     "administrator, and no Run Command."

@@ -80,7 +80,7 @@ def ultraserver_called(text: str) -> UltraServer | None:
 
 
 def read_type(text: str, orchestrator: OrchestratorKind | None = None, region: str = "") -> Sized:
-    """What a name of EC2, `h100`, `64xH100` or an UltraServer means; the last two say how many nodes.
+    """Meaning of a name of EC2, `h100`, `64xH100` or an UltraServer; the last two give the number of nodes.
 
     Raises:
         ValueError: nothing that is known, or only announced; the message names the nearest.

@@ -15,7 +15,7 @@ from ultracluster.model.checkpoints import state_gib
 from ultracluster.plan.choice import obtainable
 
 PRECISION = "bf16"
-"""Of the peaks that are compared: the only one that every accelerator has."""
+"""Number format of the peaks that are compared: the only one that every accelerator has."""
 _BY = {"ec2": "on demand", "capacity-block": "Capacity Block"}
 
 
@@ -27,7 +27,7 @@ class TypePrice:
     by: str
     """`on demand` or `Capacity Block`."""
     figure: Figure
-    """Of an UltraServer, where the type is sold in one."""
+    """Price list entry; that of an UltraServer, where the type is sold in one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class TypeRow:
     memory_gib: float
     """Accelerator memory of one node."""
     nodes: int
-    """That hold the training state at the least."""
+    """Number that holds the training state at the least."""
     pflops: float
     """10^15 dense operations per second of one node at the most, in BF16."""
     prices: tuple[TypePrice, ...]

@@ -20,7 +20,7 @@ def business_case(
     """Lines to copy into the case, then the lead time; none where no quota of instances is too small.
 
     Args:
-        starts: when capacity begins, as the account tells it; that of the file counts, too.
+        starts: beginnings of capacity by the account; that of the file counts, too.
     """
     scarce = [one for one in requests if one.scarce and one.state != "approved"]
     groups = [group for group in cluster.with_role("compute").values() if group.most_nodes]
@@ -57,7 +57,7 @@ def _case(cluster: Cluster, groups: list[Group], scarce: list[Request]) -> Itera
 
 
 def _nodes(group: Group, nodes: int) -> str:
-    """`16 x p5en.48xlarge (3,072 vCPUs, 128 x H200)`."""
+    """`16 x TYPE (3,072 vCPUs, 128 x ACCELERATOR)`."""
     kind = group.type
     parts = [f"{kind.vcpu * nodes:,} vCPUs"] if kind and kind.vcpu else []
     if kind and kind.accelerator:
@@ -75,6 +75,6 @@ def _late(begins: datetime, now: datetime, times: LeadTime) -> str:
     days = (begins - now).days
     when = f"begins on {begins:%Y-%m-%d}, in {days} day{'s' * (days != 1)}" if days >= 0 else "has begun"
     return (
-        f"! the capacity {when}: sooner than {times.most_weeks} weeks. Tell AWS's account team: what is "
+        f"! the capacity {when}: sooner than {times.most_weeks} weeks. Inform AWS's account team: what is "
         "paid ahead is not used while the quota is too small."
     )

@@ -55,7 +55,7 @@ class Committed(TypedDict):
 
     group: str
     by: str
-    """What is bought: a Reserved Instance or a Savings Plan."""
+    """Name of the commitment: a Reserved Instance or a Savings Plan."""
     price: Price | None
     on_demand: Price | None
 
@@ -75,7 +75,7 @@ class IdleCost(TypedDict):
 
 
 class SavingsPlanRow(TypedDict):
-    """What a Savings Plan takes off the on-demand price at the most."""
+    """Greatest discount of a Savings Plan on the on-demand price."""
 
     kind: str
     name: str
@@ -95,7 +95,7 @@ class SpentRow(TypedDict):
 
 
 class SpentCost(TypedDict):
-    """What Cost Explorer has of the environment's tag, before credits, refunds and tax."""
+    """Cost Explorer's figures of the environment's tag, before credits, refunds and tax."""
 
     since: str
     until: str
@@ -106,10 +106,10 @@ class SpentCost(TypedDict):
     estimate_usd: float | None
     """The estimate of as many days."""
     may_change: bool
-    """Whether AWS may still correct it."""
+    """AWS may still correct it."""
     requests: int
     requests_usd: float
-    """What the question itself costs."""
+    """Cost of the question itself."""
     rows: list[SpentRow]
     notes: list[str]
 
@@ -221,7 +221,7 @@ class TypeRowDocument(TypedDict):
     memory_gib: float
     """Accelerator memory of one node."""
     nodes: int
-    """That hold the training state at the least."""
+    """Number that holds the training state at the least."""
     pflops: float
     """Dense BF16 of one node, at the peak."""
     efa_gbps: float | None
