@@ -21,7 +21,7 @@ node::resource_config() {
 # CLUSTER_METADATA (services or everyone) and CLUSTER_METADATA_USERS, NODE_JOB_ACCESS (yes: its users' jobs get CLUSTER_JOB_ROLE of
 # CLUSTER_REGION), CLUSTER_HEALTH (JSON: settings of the health loop, empty where it is off), CLUSTER_METRICS (JSON: how metrics are
 # collected and where they go, empty where nothing is) with single values of it in CLUSTER_METRICS_{REMOTE_WRITE_URL,REGION,SCRAPE_SECONDS}
-# and what the collectors are told in CLUSTER_METRICS_TOLD (JSON), CLUSTER_SLURM (JSON: Slurm's settings,
+# and all that collectors read of this node in CLUSTER_METRICS_DOCUMENT (JSON), CLUSTER_SLURM (JSON: Slurm's settings,
 # on controllers), CLUSTER_TOPOLOGY (tree: this head node writes it), CLUSTER_STATE_URI (where documents of the cluster's state are),
 # CLUSTER_ORCHESTRATOR, CLUSTER_DIRECTORY (JSON: where people's accounts come from) with its
 # CLUSTER_DIRECTORY_{IDS,HOME} (lowest and highest, a pattern), CLUSTER_JOB_SSH (who may reach nodes by SSH
@@ -400,22 +400,22 @@ if homes is not None:
     facts |= {f"OPENZFS_{key}".upper(): value for key, value in zip(KEYS["openzfs"], mount("openzfs", "openzfs", homes))}
 
 
-def told_to_collectors():
-    """What the agent's configuration and the collectors know of this node."""
+def collectors_document():
+    """Facts of this node for the agent's configuration and the collectors."""
     names = ("NODE_GROUP", "NODE_ROLE", "NODE_INSTANCE_TYPE", "NODE_ADDRESS", "NODE_ACCELERATOR", "LUSTRE_PATH")
     names += tuple(f"CLUSTER_{name}" for name in ("NAME", "ENVIRONMENT", "ORCHESTRATOR", "RELEASE"))
     keys = {"NODE_GROUP": "node_group", "CLUSTER_NAME": "cluster", "LUSTRE_PATH": "lustre_path"}
-    told = section("metrics") | {keys.get(key, key.partition("_")[2].lower()): str(facts[key]) for key in names if facts.get(key)}
-    told |= {key: facts[f"NODE_{key.upper()}"] for key in ("accelerators", "efa_interfaces")}
+    document = section("metrics") | {keys.get(key, key.partition("_")[2].lower()): str(facts[key]) for key in names if facts.get(key)}
+    document |= {key: facts[f"NODE_{key.upper()}"] for key in ("accelerators", "efa_interfaces")}
     if shared:
-        told["lustre_efa"] = facts.get("LUSTRE_EFA") == "yes"
+        document["lustre_efa"] = facts.get("LUSTRE_EFA") == "yes"
     if place := facts.get("OPENZFS_PATH") or facts.get("LUSTRE_PATH"):
-        told["shared"] = place
-    return json.dumps(told, sort_keys=True)
+        document["shared"] = place
+    return json.dumps(document, sort_keys=True)
 
 
 if facts["CLUSTER_METRICS"]:
-    facts["CLUSTER_METRICS_TOLD"] = told_to_collectors()
+    facts["CLUSTER_METRICS_DOCUMENT"] = collectors_document()
 for key, value in facts.items():
     if "\n" in str(value):
         stop(GIVE_UP, f"{cluster_path}: {value!r} is no value, it has several lines")

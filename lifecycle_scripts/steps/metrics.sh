@@ -80,11 +80,11 @@ metrics::missing() {
 }
 
 # What is known of this node, for the agent's configuration and the collectors (node.sh): the keys of cluster.json's `metrics` and others.
-# An accelerator that only the image tells comes with it.
+# An accelerator that only the image shows is added.
 metrics::told() {
-  local told=${CLUSTER_METRICS_TOLD:-}
-  [[ -z ${NODE_ACCELERATOR:-} || $told == *'"accelerator": '* ]] || told="{\"accelerator\": \"$NODE_ACCELERATOR\", ${told#\{}"
-  printf '%s\n' "$told"
+  local document=${CLUSTER_METRICS_DOCUMENT:-}
+  [[ -z ${NODE_ACCELERATOR:-} || $document == *'"accelerator": '* ]] || document="{\"accelerator\": \"$NODE_ACCELERATOR\", ${document#\{}"
+  printf '%s\n' "$document"
 }
 
 metrics::needs() {
