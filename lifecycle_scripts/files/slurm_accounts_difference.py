@@ -67,8 +67,8 @@ def difference(wanted, have, is_system=lambda user: False):
         if below:
             # sacctmgr deletes what is below an account with it, and a closed one closes them
             problems.append(
-                f"the account {name}, whose team was removed, stays: below it is {below[0]}, which was not made "
-                f"by this. Move it with: sacctmgr modify account {below[0]} set parent=root"
+                f"the account {name}, whose team was removed, stays: below it is {below[0]}, which others "
+                f"made. Move it with: sacctmgr modify account {below[0]} set parent=root"
             )
         else:
             _close(wanted, have, name, steps)

@@ -16,7 +16,7 @@ from ultracluster.catalog.instance_facts import InstanceType
 
 
 def mig_profiles(instance_type: InstanceType) -> Mapping[str, int]:
-    """Number of instances that each MIG profile makes of one GPU, smallest first; empty where it has no MIG."""
+    """Instances that each MIG profile makes of one GPU, smallest first; empty where it has no MIG."""
     gpu = _gpu(instance_type)
     return MappingProxyType({**gpu["profiles"], gpu["media"]: 1} if gpu else {})
 
@@ -34,8 +34,10 @@ def mig_devices(instance_type: InstanceType) -> tuple[str, ...]:
 
 
 def fits_on_gpu(instance_type: InstanceType, profiles: Mapping[str, int]) -> bool:
-    """Return whether these instances have a place on one GPU together. Of its seven compute slices and eight slices
-    of memory each takes some, and only certain ones."""
+    """Return whether these instances have a place on one GPU together.
+
+    Each takes some of its seven compute slices and eight slices of memory, and only certain ones.
+    """
     known = mig_profiles(instance_type)
     if any(count > known.get(profile, 0) for profile, count in profiles.items()):
         return False

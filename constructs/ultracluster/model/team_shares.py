@@ -34,7 +34,7 @@ class Pool:
     """As Kubernetes names it: `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `aws.amazon.com/neuron`, or
     `nvidia.com/gpu.shared` where GPUs take turns; of a mixed MIG layout the first."""
     per_node: int
-    """Number in a node; where a group has several types, of the type with the fewest. GPUs of a mixed layout."""
+    """Number in a node, of the group's type with the fewest; GPUs of a mixed layout."""
     mixed: Mapping[str, int] = field(default_factory=dict[str, int])
     """Resources of a node that a mixed MIG layout makes; empty without one."""
     nodes: int
@@ -171,8 +171,10 @@ def lineage(teams: Mapping[str, Team], name: str) -> tuple[str, ...]:
 
 
 def only_divides(cluster: Cluster, name: str) -> bool:
-    """Return whether no job can be in the team, because its teams share what it has: queues of KAI and Volcano take
-    jobs or have queues below them, not both."""
+    """Return whether no job can be in the team, because its teams share what it has.
+
+    Queues of KAI and Volcano take jobs or have queues below them, not both.
+    """
     return scheduler_of(cluster) in ("kai", "volcano") and bool(teams_of(cluster.environment.teams, name))
 
 
