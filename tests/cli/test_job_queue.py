@@ -20,6 +20,7 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.account import queue as queues
 from ultracluster.account.aws import AccountError
+from ultracluster.account.queue.person_session import SessionEndedError
 from ultracluster.account.queue.queue import (
     LogPart,
     NoSuchJobError,
@@ -244,6 +245,8 @@ QUIET = {
     "jax": ["eks-p5en --nodes 2 --image a/b:1", "parallelcluster-p5 --nodes 2"],
     "list": ["dev", "dev --all"],
     "logs": ["dev 42", "dev 42 --follow"],
+    "notebook": ["dev --dry-run", "eks-p5en --image a/b:1 --dry-run"],
+    "ray": ["prod --nodes 2"],
     "pytorch": ["eks-p5en --nodes 2 --image a/b:1", "trainium --nodes 2"],
     "serve": ["environments/wishes/serving.yaml llama --model /fsx/m --image vllm/vllm-openai:v1 --gpus 4"],
     "shell": ["dev --dry-run", "eks-p5en --image a/b:1 --dry-run"],
@@ -383,6 +386,63 @@ def test_a_shell_is_an_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--nodes=2 --ntasks-per-node=1 --gpus-per-node=4 --exclusive --time=2:00:00 srun" in whole
     assert "--gpus-per-node=1 --time=" in run("shell", "dev", "--gpus", "1", "--dry-run").stdout
     assert "--jobid=7 --overlap" in run("shell", "dev", "--job", "7", "--dry-run").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["dev", "--gpus", "5"], "has 4"),
+        (["dev", "--time", "1h"], "another form than 2:00:00"),
+        (["dev", "--image", "a/b:1"], "--image is for Kubernetes"),
+        (["eks-p5en"], "a pod needs an image: --image"),
+        (["eks-p5en", "--as", "alice"], "--as is for Slurm"),
+    ],
+)
+def test_a_notebook_that_cannot_be(words: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert why in run("notebook", *words, code=2).stderr
+
+
+def test_a_notebook_is_an_allocation_whose_token_is_typed(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    told = run("notebook", "dev", "--dry-run").stdout
+    assert "--gpus-per-node=1 --time=8:00:00 srun --nodes=1 --ntasks=1 --overlap bash" in told
+    assert "--ip=127.0.0.1" in told
+    typed: list[str] = []
+    became: list[str] = []
+
+    class Session:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def become(self, script: str, **_: object) -> bytes:
+            became.append(script)
+            return b"salloc: Granted\n"
+
+        def type(self, text: str) -> None:
+            typed.append(text)
+
+        def hear(self, _: float) -> list[str]:
+            if len(became) > 1:
+                raise SessionEndedError("it ended")
+            became.append("")
+            return ["Jupyter\x1b[2J runs"]
+
+        def close(self, **_: object) -> None: ...
+
+    known = (SimpleNamespace(command=[]), "alice", "n1")
+    monkeypatch.setattr("ultracluster.account.queue.person.person_session", lambda *_: known)
+    monkeypatch.setattr("ultracluster.account.queue.person_session.PersonSession", Session)
+    monkeypatch.setattr("ultracluster.account.queue.person_session.missing_programs", lambda: "")
+    monkeypatch.setattr(job_shell, "open_account", lambda *_: None)
+    monkeypatch.setattr(job_shell, "_Carried", Mock())
+    done = run("notebook", "dev", "--port", "9999")
+    (token,) = [one.strip() for one in typed]
+    assert done.stdout == f"http://127.0.0.1:9999/lab?token={token}\n"
+    assert token not in became[0] + done.stderr and "Jupyter\\x1b[2J runs" in done.stderr
+    (carried,) = job_shell._Carried.call_args_list  # pyright: ignore
+    assert carried.args[3][0] == 9999 and f"--port={carried.args[3][1]} " in became[0]
 
 
 def test_logs(queue: Fake) -> None:

@@ -30,6 +30,7 @@ from ultracluster.cli.main import app
 from ultracluster.cli.terminal import Wishes
 from ultracluster.model import resolve
 
+TOKEN = "0f" * 24
 KNOWN = resolve(environment({"teams": {"research": {"quota": 16}}}))
 KUBECTL = """#!/usr/bin/env bash
 echo "$*" >>"@folder@/said"
@@ -41,6 +42,7 @@ if [[ $3 == port-forward ]]; then
   touch "@folder@/forwards"
   exec sleep 600
 fi
+[[ $4 != --stdin || $5 == --tty ]] || cat >"@folder@/typed"
 # a person stays longer than it takes to open a port
 for ((at = 0; at < 6000; at++)); do
   [[ -e @folder@/ports && ! -e @folder@/forwards ]] || break
@@ -117,6 +119,27 @@ def test_a_terminal_in_a_pod_and_nothing_left(cluster: Cluster, tmp_path: Path, 
     cluster.collect_garbage()
     assert cluster.names("jobsets", "research") == []
     assert "is given back" in capfd.readouterr().err
+
+
+def test_a_notebook_gets_its_token_by_no_word_and_no_manifest(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.setattr(module, "at_terminal", lambda: False)
+    controller = threading.Thread(target=start, args=(cluster,))
+    controller.start()
+    assert shell(ports=(8888, 23456), notebook=("start it", TOKEN)) == 5
+    controller.join()
+
+    said = (tmp_path / "said").read_text()
+    assert "exec --stdin shell-pod --container trainer -- /bin/sh -c start it" in said
+    assert "pod/shell-pod 8888:23456" in said
+    assert (tmp_path / "typed").read_text() == f"{TOKEN}\n"
+    sent = "".join(str(one.body) for one in cluster.asked)
+    assert TOKEN not in said and TOKEN not in sent and "notebook-" in sent
+    told = capfd.readouterr()
+    assert told.out == f"http://127.0.0.1:8888/lab?token={TOKEN}\n" and TOKEN not in told.err
+    cluster.collect_garbage()
+    assert cluster.names("jobsets", "research") == []
 
 
 def test_with_quiet_a_terminal_says_nothing_that_is_no_error(

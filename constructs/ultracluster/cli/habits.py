@@ -85,6 +85,7 @@ HABITS: dict[str, Habit] = {
     "job jax": Habit(ends=_FILE),
     "job list": Habit(waits=("AWS",), pages=True, ends=_READING),
     "job logs": Habit(waits=("AWS",), ends=_READING),
+    "job notebook": Habit(changes=True, waits=("AWS",), ends="the notebook was it"),
     "job pytorch": Habit(ends=_FILE),
     "job ray": Habit(ends=_FILE),
     "job serve": Habit(ends=_FILE),

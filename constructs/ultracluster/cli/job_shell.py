@@ -1,4 +1,4 @@
-"""`ultracluster job shell`: an allocation with a shell in it, and a port of it on this machine."""
+"""`ultracluster job shell` and `job notebook`: an allocation, and a port of it on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import time as clock
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated
@@ -142,6 +142,124 @@ def shell(
         refuse(str(error))
 
 
+def notebook(
+    environment: EnvironmentArgument,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=0, help="GPUs; one by default where nodes have some.", show_default=False),
+    ] = None,
+    time: Annotated[str, typer.Option(help="For how long at the most, e.g. `2:00:00`.")] = "8:00:00",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="On this machine's 127.0.0.1.")] = 8888,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be run there; nothing is asked.")
+    ] = False,
+    user: AsOption = "",
+    team: TeamOption = None,
+    group: GroupOption = None,
+    image: Annotated[
+        str | None,
+        typer.Option(help="Container image with JupyterLab, on Kubernetes.", show_default=False),
+    ] = None,
+    profile: ProfileOption = None,
+) -> None:
+    """A notebook on a node of the cluster, opened here by a token; the node is given back with Ctrl-C.
+
+    Exit code 2 = refused, or no session can be opened.
+    """
+    from ultracluster.model import notebook as notebooks
+    from ultracluster.model import resolve
+    from ultracluster.model.job_fit import job_pool
+
+    cluster = resolve(load_environment(environment))
+    there, token = notebooks.new_port(), notebooks.new_token()
+    try:
+        pool = job_pool(cluster, group)
+        if gpus is None and pool.resource == "nvidia.com/gpu":
+            gpus = 1
+        if cluster.traits.kubernetes:
+            from ultracluster.cli.job_shell_kubernetes import kubernetes_shell
+
+            if user:
+                raise ValueError(f"--as is for Slurm, and this is {cluster.settings.kind}")
+            lustre = cluster.lustre_of(pool.group)
+            script = notebooks.notebook_script(there, folder=lustre.mount_path if lustre else "", root=True)
+            kubernetes_shell(
+                cluster, environment, nodes=1, gpus=gpus, time=time, ports=(port, there), team=team,
+                group=group, image=image, profile=profile, dry_run=dry_run, notebook=(script, token),
+            )  # fmt: skip
+            return
+        if image:
+            raise ValueError(f"--image is for Kubernetes, and this is {cluster.settings.kind}")
+        name = f"notebook-{secrets.token_hex(3)}"
+        run = ["srun", "--nodes=1", "--ntasks=1", "--overlap", "bash", "--login", "-c"]
+        command = allocation(
+            cluster, nodes=1, gpus=gpus, time=time, team=team, group=group, name=name,
+            run=[*run, notebooks.notebook_script(there)],
+        )  # fmt: skip
+    except ValueError as error:
+        refuse(f"{environment}: {error}")
+    if dry_run:
+        typer.echo(command)
+        return
+    _notebook(cluster, user, profile, command, name, ports=(port, there), token=token)
+
+
+def _notebook(
+    cluster: Cluster,
+    user: str,
+    profile: str | None,
+    command: str,
+    name: str,
+    *,
+    ports: tuple[int, int],
+    token: str,
+) -> None:
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.queue.person import person_session
+    from ultracluster.account.queue.person_session import PersonSession, missing_programs
+    from ultracluster.model.notebook import address
+
+    account = open_account(cluster.environment, profile)
+    try:
+        session, who, node = person_session(account, cluster, user)
+        if missing := missing_programs():
+            refuse(missing)
+        remark(one_line(f"Asking for a notebook on {node} as {who}. Ctrl-C ends it."))
+        stop = Event()
+        carried = _Carried(session, who, name, ports, stop)
+        carried.begin()
+        opened = PersonSession(session.command, user=who)
+        typer.echo(address(ports[0], token))
+        try:
+            # not a terminal of a person: nothing that is typed is shown, and so in no log of sessions
+            said = opened.become(f"exec {command}", what=f"job notebook {name}")
+            _typed(opened, token, said.decode(errors="replace"))
+        finally:
+            stop.set()
+            opened.close(gently=False)
+            carried.end()
+    except AccountError as error:
+        refuse(str(error))
+
+
+def _typed(opened: PersonSession, token: str, said: str) -> None:
+    """Type the token, and show what comes, until the notebook ends or somebody ends it."""
+    from ultracluster.account.queue.forward import ALIVE
+    from ultracluster.account.queue.person_session import SessionEndedError
+
+    opened.type(f"{token}\n")
+    typed = clock.monotonic()
+    lines = said.splitlines()
+    with contextlib.suppress(SessionEndedError, KeyboardInterrupt):
+        while True:
+            for line in lines:
+                remark(one_line(line))
+            if clock.monotonic() - typed > ALIVE:  # a session in which nobody types is ended
+                typed = clock.monotonic()
+                opened.type("\n")
+            lines = opened.hear(1.0)
+
+
 def allocation(
     cluster: Cluster,
     *,
@@ -151,8 +269,9 @@ def allocation(
     team: str | None,
     group: str | None,
     name: str,
+    run: Sequence[str] = (),
 ) -> str:
-    """The command that allocates nodes and opens a shell on the first.
+    """The command that allocates nodes and opens a shell on the first, or runs a command there.
 
     Raises:
         ValueError: there can be none.
@@ -182,7 +301,7 @@ def allocation(
         f"--{key}={value}" if value else f"--{key}" for key, value in options.items() if value is not None
     ]
     # a step that takes nothing from those that are started in it
-    words += ["srun", "--interactive", "--preserve-env", "--pty", "bash", "--login"]
+    words += run or ["srun", "--interactive", "--preserve-env", "--pty", "bash", "--login"]
     return shlex.join(words)
 
 
@@ -350,4 +469,4 @@ def _write(where: int, data: bytes) -> None:
             select.select([], [where], [], 1.0)
 
 
-__all__ = ["allocation", "shell"]
+__all__ = ["allocation", "notebook", "shell"]

@@ -43,8 +43,13 @@ def kubernetes_shell(
     image: str | None,
     profile: str | None,
     dry_run: bool,
+    notebook: tuple[str, str] | None = None,
 ) -> None:
-    """Submit the job, wait for it, open the terminal, and end the job with it."""
+    """Submit the job, wait for it, open the terminal, and end the job with it.
+
+    Args:
+        notebook: a script that is run instead of a shell, and the line that it reads.
+    """
     from ultracluster.account.aws import AccountError
     from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
     from ultracluster.account.queue.queue import (
@@ -53,8 +58,9 @@ def kubernetes_shell(
         Submission,
         UnansweredError,
     )
+    from ultracluster.model.notebook import address
 
-    name = f"shell-{secrets.token_hex(3)}"
+    name = f"{'notebook' if notebook else 'shell'}-{secrets.token_hex(3)}"
     try:
         text = shell_text(
             cluster, name, nodes=nodes, gpus=gpus, time=time, team=team, group=group, image=image
@@ -64,7 +70,7 @@ def kubernetes_shell(
     if dry_run:
         typer.echo(text, nl=False)
         return
-    if not at_terminal():
+    if not notebook and not at_terminal():
         refuse("a shell needs a terminal; for a job without one: `ultracluster job submit`")
     if missing := kubectl.missing_programs():
         refuse(missing)
@@ -84,7 +90,9 @@ def kubernetes_shell(
     try:
         with _parting():
             pod = _wait(queue, job.id, environment)
-            status = _work(queue, account, pod, ports)
+            if notebook and ports:
+                typer.echo(address(ports[0], notebook[1]))
+            status = _work(queue, account, pod, ports, notebook)
     except (AccountError, NoSuchJobError) as error:
         typer.echo(one_line(str(error)), err=True)
         status = 2
@@ -150,9 +158,13 @@ def _wait(queue: KubernetesQueue, job_id: str, environment: Path) -> tuple[str, 
 
 
 def _work(
-    queue: KubernetesQueue, account: Account, pod: tuple[str, str, str], ports: tuple[int, int] | None
+    queue: KubernetesQueue,
+    account: Account,
+    pod: tuple[str, str, str],
+    ports: tuple[int, int] | None,
+    notebook: tuple[str, str] | None,
 ) -> int:
-    """The terminal, until it ends, with the port beside it."""
+    """The terminal, or the notebook, until it ends, with the port beside it."""
     from ultracluster.account.queue.kubernetes import kubectl
 
     namespace, name, container = pod
@@ -166,6 +178,12 @@ def _work(
                 env=surroundings, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         try:
+            if notebook:
+                script, line = notebook
+                words = kubectl.script_words(file, name, container, script)
+                return subprocess.run(  # noqa: S603, no shell; names are Kubernetes' own
+                    words, env=surroundings, input=f"{line}\n".encode(), check=False
+                ).returncode
             with LINE.held():  # the terminal is the shell's
                 done = subprocess.run(  # noqa: S603, no shell; names are Kubernetes' own
                     kubectl.shell_words(file, name, container), env=surroundings, check=False

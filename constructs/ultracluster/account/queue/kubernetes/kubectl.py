@@ -90,6 +90,12 @@ def shell_words(file: Path, pod: str, container: str) -> list[str]:
     ]
 
 
+def script_words(file: Path, pod: str, container: str, script: str) -> list[str]:
+    """A script in a pod, which reads what is written to the command."""
+    place = ["exec", "--stdin", pod, "--container", container]
+    return [*_words(file), *place, "--", "/bin/sh", "-c", script]
+
+
 def forward_words(file: Path, pod: str, ports: tuple[int, int]) -> list[str]:
     """A port of a pod's own 127.0.0.1, here."""
     here, there = ports
@@ -114,5 +120,6 @@ __all__ = [
     "content",
     "forward_words",
     "missing_programs",
+    "script_words",
     "shell_words",
 ]
