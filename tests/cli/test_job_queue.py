@@ -246,6 +246,7 @@ QUIET = {
     "list": ["dev", "dev --all"],
     "logs": ["dev 42", "dev 42 --follow"],
     "notebook": ["dev --dry-run", "eks-p5en --image a/b:1 --dry-run"],
+    "preload": ["prod /fsx/datasets --nodes 2"],
     "ray": ["prod --nodes 2"],
     "pytorch": ["eks-p5en --nodes 2 --image a/b:1", "trainium --nodes 2"],
     "serve": ["environments/wishes/serving.yaml llama --model /fsx/m --image vllm/vllm-openai:v1 --gpus 4"],

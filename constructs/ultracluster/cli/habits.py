@@ -86,6 +86,7 @@ HABITS: dict[str, Habit] = {
     "job list": Habit(waits=("AWS",), pages=True, ends=_READING),
     "job logs": Habit(waits=("AWS",), ends=_READING),
     "job notebook": Habit(changes=True, waits=("AWS",), ends="the notebook was it"),
+    "job preload": Habit(ends=_FILE),
     "job pytorch": Habit(ends=_FILE),
     "job ray": Habit(ends=_FILE),
     "job serve": Habit(ends=_FILE),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli import job_jax, job_queue, job_ray, job_shell, serving
+from ultracluster.cli import job_jax, job_preload, job_queue, job_ray, job_shell, serving
 from ultracluster.cli.environments import EnvironmentArgument
 from ultracluster.cli.job_options import (
     CheckpointsOption,
@@ -54,6 +54,7 @@ app.command("jax")(job_jax.jax)
 app.command("list")(job_queue.list_jobs)
 app.command("logs")(job_queue.logs)
 app.command("notebook")(job_shell.notebook)
+app.command("preload")(job_preload.preload)
 app.command("ray")(job_ray.ray)
 app.command("serve")(serving.serve)
 app.command("shell")(job_shell.shell)
