@@ -23,6 +23,7 @@ from ultracluster.config.plain_text import one_line
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
     from ultracluster.account.queue.kubernetes import KubernetesQueue
+    from ultracluster.account.queue.queue import QueuedJob
     from ultracluster.model import Cluster
 
 EVERY = 3.0
@@ -51,13 +52,8 @@ def kubernetes_shell(
         notebook: a script that is run instead of a shell, and the line that it reads.
     """
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
-    from ultracluster.account.queue.queue import (
-        NoSuchJobError,
-        NotSubmittedError,
-        Submission,
-        UnansweredError,
-    )
+    from ultracluster.account.queue.kubernetes import kubectl
+    from ultracluster.account.queue.queue import NoSuchJobError
     from ultracluster.model.notebook import address
 
     name = f"{'notebook' if notebook else 'shell'}-{secrets.token_hex(3)}"
@@ -75,17 +71,7 @@ def kubernetes_shell(
     if missing := kubectl.missing_programs():
         refuse(missing)
     account = open_account(cluster.environment, profile)
-    try:
-        queue = KubernetesQueue(account, cluster, team=team, say=_say)
-        job = queue.submit(Submission(text, name, secrets.token_hex(4)))
-    except UnansweredError as error:
-        refuse(
-            f"Not known whether it was submitted: {error}. `ultracluster job list {environment}` shows it, "
-            "if it was",
-            code=3,
-        )
-    except (NotSubmittedError, AccountError) as error:
-        refuse(f"Not submitted: {error}")
+    queue, job = _submitted(account, cluster, text, name, team, environment)
     status = 0
     try:
         with _parting():
@@ -101,6 +87,27 @@ def kubernetes_shell(
     finally:
         _end(queue, job.id, environment)
     raise typer.Exit(status)
+
+
+def _submitted(
+    account: Account, cluster: Cluster, text: str, name: str, team: str | None, environment: Path
+) -> tuple[KubernetesQueue, QueuedJob]:
+    """The job, and the queue that has it; exit code 2, or 3 where that is not known."""
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.queue.kubernetes import KubernetesQueue
+    from ultracluster.account.queue.queue import NotSubmittedError, Submission, UnansweredError
+
+    try:
+        queue = KubernetesQueue(account, cluster, team=team, say=_say)
+        return queue, queue.submit(Submission(text, name, secrets.token_hex(4)))
+    except UnansweredError as error:
+        refuse(
+            f"Not known whether it was submitted: {error}. `ultracluster job list {environment}` shows it, "
+            "if it was",
+            code=3,
+        )
+    except (NotSubmittedError, AccountError) as error:
+        refuse(f"Not submitted: {error}")
 
 
 def shell_text(

@@ -52,7 +52,7 @@ class Wishes:
     checkpoints_to: Literal["memory", "s3"] | None = None
     framework: Literal["pytorch", "jax", "ray"] = "pytorch"
     recipe: str | None = None
-    """Of Ray; its model, how large that is, and its data."""
+    """Recipe on Ray; its model, how large that is, and its data."""
     model: str | None = None
     model_size: str | None = None
     data: str | None = None

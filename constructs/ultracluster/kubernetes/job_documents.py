@@ -363,7 +363,7 @@ def _put_program(kind: JobKind, job: Manifest, name: str, arguments: Sequence[st
 
 
 def _entered(spec: Manifest, path: str, arguments: Sequence[str]) -> bool:
-    """Whether the head of Ray now starts the program: where it is named, or instead of python's script."""
+    """Start the program on the head of Ray, where it is named or for python's script; False for neither."""
     words = str(spec.get("entrypoint", "")).split()
     script = words[0] in _LAUNCHERS and not words[1].startswith("-") if len(words) > 1 else False
     if PROGRAM not in words and not script:

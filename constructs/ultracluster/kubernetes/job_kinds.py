@@ -32,9 +32,9 @@ class JobKind:
     template: tuple[str, ...] = ()
     """The way to the template of its pods; `*` is each of a list or of a mapping. Empty where it has none."""
     further: tuple[tuple[str, ...], ...] = ()
-    """Ways to templates that it may have besides."""
+    """Ways to templates that it may also have."""
     named: tuple[str, ...] = ("metadata", "name")
-    """Where a job has the value of `label`."""
+    """Place of the value of `label` in a job."""
     starts_job: bool = False
     """It starts a Job of its own name, too."""
 

@@ -83,7 +83,7 @@ def _of_trainer(job: dict[str, Any]) -> Iterator[tuple[int, Any]]:
 
 
 def _of_ray(job: dict[str, Any]) -> Iterator[str]:
-    """What Kueue refuses in a RayJob (v0.19.2, rayjob_webhook.go), and memory, which Ray counts by itself."""
+    """Notes on what Kueue refuses in a RayJob (v0.19.2, rayjob_webhook.go), on its token and its memory."""
     spec = job.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     if spec.get("clusterSelector"):

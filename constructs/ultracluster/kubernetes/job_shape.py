@@ -90,7 +90,7 @@ def _job(kind: JobKind, job: Any) -> Iterator[Found]:
 
 
 def _way(way: tuple[str, ...], job: Any, *, needed: bool) -> Iterator[Found]:
-    """What is wrong on one way; a JobSet may have no jobs, a Job has its pods."""
+    """Faults on one way; a JobSet may have no jobs, a Job has its pods."""
     places: list[tuple[YamlPath, Any]] = [((), job)]
     for step in way:
         inner: list[tuple[YamlPath, Any]] = []

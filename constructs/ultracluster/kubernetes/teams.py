@@ -25,7 +25,7 @@ _JOBS: Mapping[str, tuple[str, ...]] = {
 }
 """What starts pods, and what its scheduler counts."""
 _RAY: Mapping[str, tuple[str, ...]] = {"ray.io": ("rayclusters", "rayjobs")}
-"""Where KubeRay is: without it Kueue does not count them."""
+"""Kinds of KubeRay: without it Kueue does not count them."""
 _CLAIMS: Mapping[str, tuple[str, ...]] = {
     "resource.k8s.io": ("resourceclaims", "resourceclaimtemplates"),
     "resource.nvidia.com": ("computedomains",),

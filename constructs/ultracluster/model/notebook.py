@@ -1,7 +1,7 @@
-"""What starts a notebook where a job runs: one that only its own token opens, on the node's own 127.0.0.1.
+"""Script that starts a notebook where a job runs: only its own token opens it, on the node's own 127.0.0.1.
 
 The token is the first line of its input. So it stands in no list of processes, in no manifest, and in no log:
-it is kept in a file of its owner until the notebook ends, whose place JupyterLab is told (jupyter_server,
+it is kept in a file of its owner until the notebook ends, and JupyterLab reads it there (jupyter_server,
 auth/identity.py: JUPYTER_TOKEN_FILE; a token from there is not printed).
 """
 
@@ -42,17 +42,17 @@ def notebook_script(port: int, *, folder: str = "", root: bool = False) -> str:
 
 
 def new_token() -> str:
-    """Of one notebook."""
+    """Token of one notebook."""
     return secrets.token_hex(24)
 
 
 def new_port() -> int:
-    """A port there; where it is taken by chance, the notebook ends and says so."""
+    """A port there; where it is in use, the notebook ends with that error."""
     return PORTS[0] + int(secrets.token_hex(4), 16) % (PORTS[1] - PORTS[0])
 
 
 def address(port: int, token: str) -> str:
-    """What is opened in a browser on this machine."""
+    """Address for a browser on this machine."""
     return f"http://127.0.0.1:{port}/lab?token={token}"
 
 

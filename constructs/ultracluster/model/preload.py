@@ -61,7 +61,7 @@ load() {
 by_lfs=
 if command -v lfs >/dev/null; then by_lfs=yes; fi
 files=0 bytes=0 loaded=0 batch=()
-# A node has the files whose number says so: nodes may find them in different orders
+# A node has the files with a share of the numbers: nodes may find them in different orders
 while IFS= read -r -d "" inode && IFS= read -r -d "" size && IFS= read -r -d "" file; do
   share=$((inode % nodes))
   ((${share#-} == rank)) || continue
@@ -80,7 +80,7 @@ def preload_script() -> str:
 
 
 def check_preload(cluster: Cluster, group: str, path: str) -> str:
-    """What to know of a path: empty where it is in a data repository association of this environment.
+    """A note on a path: empty where it is in a data repository association of this environment.
 
     Raises:
         ValueError: it is in none, with those that there are.

@@ -65,16 +65,16 @@ def recipe_words(
     return (*recipe["program"], *(one.format(**values) for one in recipe["arguments"]))
 
 
-def _parallel(pool: Pool, parameters: float, room: float) -> int:
+def _parallel(pool: Pool, parameters: float, memory: float) -> int:
     """The least number of GPUs of a node that holds the weights for rollouts."""
     weights = parameters * WEIGHT_BYTES / 2**30
     for count in (1, 2, 4, 8, 16):
-        if count <= pool.per_node and pool.per_node % count == 0 and weights / count <= room:
+        if count <= pool.per_node and pool.per_node % count == 0 and weights / count <= memory:
             return count
     raise JobError(
         f"the weights of {parameters / 1e9:g}B parameters are {weights:.0f} GiB, and a rollout has "
-        f"{room * pool.per_node:.0f} GiB on a node of {pool.instance_type.name}: --group with a larger type, "
-        "or a smaller model"
+        f"{memory * pool.per_node:.0f} GiB on a node of {pool.instance_type.name}: "
+        "--group with a larger type, or a smaller model"
     )
 
 

@@ -87,10 +87,10 @@ if ((rank)); then
     sleep 1
   done
   status=0
-  # once the head is gone
+  # seconds after which a node without a head ends
   export RAY_gcs_rpc_server_reconnect_timeout_s=30
   ray start --address="$RAY_ADDRESS" --block "${options[@]}" || status=$?
-  # with the head the program has ended, and its own exit code counts
+  # without a head the program has ended, and its own exit code counts
   ! ray_is_up || exit "$status"
   exit 0
 fi

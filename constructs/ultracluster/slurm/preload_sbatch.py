@@ -8,7 +8,7 @@ from ultracluster.model.preload import preload_script
 from ultracluster.model.team_shares import Pool
 
 CPUS = 8
-"""Of a node: it may run beside other jobs."""
+"""Processors of a node: other jobs may run there, too."""
 _RUN = """\
 # shellcheck disable=SC2016 # nodes expand it
 readonly PRELOAD='

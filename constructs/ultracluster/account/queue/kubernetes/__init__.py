@@ -281,7 +281,7 @@ class KubernetesQueue:
 
     def _pods(self, kind: JobKind, job: Manifest) -> list[Manifest]:
         meta = job["metadata"]
-        # two labels have the pods of what starts a Job besides: all are read then
+        # pods of a kind that also starts a Job have one of two labels: all are read then
         selector = quote(f"{kind.label}={meta['name']}", safe="")
         query = "" if kind.starts_job else f"?labelSelector={selector}"
         pods = self._api.items(f"{place('v1', 'pods', meta['namespace'])}{query}")
