@@ -98,12 +98,12 @@ def cost(
 
 def _first_day(since: str | None, spent: bool, today: dt.date) -> dt.date:
     """The first day of --spent, which Cost Explorer has to know."""
-    from ultracluster.account.spending import OLDEST
-
     if since is None:
         return today - dt.timedelta(days=30)
     if not spent:
         refuse("--since goes with --spent")
+    from ultracluster.account.spending import OLDEST  # with the SDK, which an estimate does without
+
     try:
         first = dt.date.fromisoformat(since)
     except ValueError:
