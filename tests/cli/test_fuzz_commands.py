@@ -61,7 +61,8 @@ WORDS = (
 COMMANDS = (
     "acceptance gates", "acceptance judge", "acceptance manifest", "acceptance script", "choose", "cost",
     "diff", "explain-placement", "image list", "image recipe", "image show", "import", "job endpoint",
-    "job jax", "job preload", "job pytorch", "job ray", "job serve", "move", "plan", "release check", "release list", "release show",
+    "job jax", "job preload", "job pytorch", "job ray", "job serve", "move", "plan", "release check",
+    "release list", "release show",
     "rules", "schema", "validate", "nodes why", "render slurm-accounts", "render team-namespaces",
     "permissions", "init",
 )  # fmt: skip

@@ -41,7 +41,7 @@ def numbers() -> dict[str, tuple[TypeAdapter[Any], dict[str, Any]]]:
                 for part in parts
                 if part.get("type") == "integer" and not part.keys() & {"enum", "const"}
             ]
-            if len(whole) == 1 and model.__module__.startswith("ultracluster."):
+            if len(whole) == 1 and model.__module__.startswith("ultracluster.config."):
                 found[f"{model.__name__}.{name}"] = adapter, whole[0]
     return found
 

@@ -65,7 +65,7 @@ def test_a_value_that_does_not_fit_is_found(kind: str, path: tuple[str, ...], va
 
 
 def test_tables_are_of_the_releases_that_are_installed() -> None:
-    of = {"KAI-Scheduler": "kai-scheduler"}
+    of = {"KAI-Scheduler": "kai-scheduler", "kuberay": "kuberay-operator"}
     for key, row in TABLE.items():
         repository = row["source"].split("/")[1]
         if repository == "jupyter-k8s":  # of an add-on, whose release has the definitions of this one

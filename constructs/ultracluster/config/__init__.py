@@ -8,31 +8,15 @@ if TYPE_CHECKING:
     from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, render
     from ultracluster.config.loader import Loaded, load, parse
 else:
-    _HOMES = {
-        "Environment": "environment",
-        "Finding": "findings",
-        "InvalidEnvironmentError": "findings",
-        "Loaded": "loader",
-        "Location": "findings",
-        "load": "loader",
-        "parse": "loader",
-        "render": "findings",
-    }
+    _HOMES = {"Environment": "environment", "Loaded": "loader", "load": "loader", "parse": "loader"}
 
     def __getattr__(name: str) -> Any:
         """Look a name up when it is used: models take half of the time that `ultracluster --help` has."""
-        if name not in _HOMES:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'findings')}"), name)
 
 
 __all__ = [
-    "Environment",
-    "Finding",
-    "InvalidEnvironmentError",
-    "Loaded",
-    "Location",
-    "load",
-    "parse",
-    "render",
-]
+    "Environment", "Finding", "InvalidEnvironmentError", "Loaded", "Location", "load", "parse", "render",
+]  # fmt: skip
