@@ -171,7 +171,9 @@ def _runs(kind: OrchestratorKind, instance_type: InstanceType) -> Reason:
 
 def obtainable(instance_type: InstanceType) -> tuple[str, ...]:
     """The kinds of capacity by which some orchestrator has the type."""
-    kinds = [kind for kind in TRAITS if not TRAITS[kind].hyperpod or instance_type.hyperpod]
+    kinds: list[OrchestratorKind] = [
+        kind for kind in TRAITS if not TRAITS[kind].hyperpod or instance_type.hyperpod
+    ]
     return tuple(
         name
         for name in CAPACITIES
