@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from judged_logs import GOOD, change, said
+from judged_logs import change, said
 from nccl_logs import GIB, MIB
 
 
@@ -69,7 +71,33 @@ def test_a_run_without_large_messages_is_not_judged() -> None:
     assert "no row of 4 GiB or more, which the gate is for; memory limited it to 128 MiB" in said(text).reason
 
 
-def test_another_collective_is_not_judged() -> None:
-    text = GOOD.text().replace("all_reduce_perf", "alltoall_perf").replace("   sum      -1", "  none      -1")
+@pytest.mark.parametrize(
+    ("program", "busbw", "message"),
+    [
+        # 32 ranks, 8 in a node: 31/24 of the interfaces' 400 GB/s, for an all-to-all of one rank's eighth
+        ("alltoall_perf", 48.4, "all_to_all: 48.40 GB/s at the most, 75% of the 65 GB/s"),
+        ("all_gather_perf", 310.0, "all_gather: 310.00 GB/s at the most, 60% of the 517 GB/s"),
+        ("reduce_scatter_perf", 310.0, "reduce_scatter: 310.00 GB/s at the most, 60% of the 517 GB/s"),
+    ],
+)
+def test_other_collectives_are_reported_against_the_line_rate(
+    program: str, busbw: float, message: str
+) -> None:
+    report = said(change(program=program, weight=1, figures={4 * GIB: busbw}))
 
-    assert "gates are for that one only" in said(text).reason
+    assert report.verdict == "not judged"
+    assert message in report.reason and "no figure is published" in report.reason
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"program": "alltoall_perf", "weight": 1, "figures": {4 * GIB: 80.0}}, "is above the 65 GB/s"),
+        ({"program": "all_gather_perf", "weight": 2}, "with 32 ranks their ratio is 0.969"),
+        ({"program": "sendrecv_perf"}, "the run is none of all_reduce_perf, all_gather_perf"),
+    ],
+)
+def test_figures_of_other_collectives_can_be_wrong(fields: dict[str, Any], message: str) -> None:
+    report = said(change(**fields))
+
+    assert report.verdict == "not judged" and message in report.reason

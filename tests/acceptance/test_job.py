@@ -323,6 +323,17 @@ def test_the_nccl_tests_that_the_nodes_built_are_found(tmp_path: Path) -> None:
     assert f"{built}/all_reduce_perf" in (tmp_path / "calls").read_text()
 
 
+def test_another_collective_is_measured_and_not_judged(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 4)
+    (tmp_path / "bin" / "all_reduce_perf").rename(tmp_path / "bin" / "alltoall_perf")
+
+    cluster.submit(ACCEPTANCE_COLLECTIVE="all_to_all")
+
+    assert "alltoall_perf -b" in (tmp_path / "calls").read_text()
+    fabric = next(log for log in cluster.logs if log.name == "fabric.log")
+    assert "run=fabric collective=all_to_all " in fabric.read_text()
+
+
 def test_the_type_comes_from_the_firmware(tmp_path: Path) -> None:
     cluster = with_figures(tmp_path, 4)
     firmware = tmp_path / "root/sys/devices/virtual/dmi/id"
@@ -501,6 +512,10 @@ def test_gb200_brings_a_compute_domain() -> None:
         ({"image": "a\nprivileged: true"}, "has characters"),
         ({"image": "$(reboot)"}, "has characters"),
         ({"name": "Nccl_Test"}, "has characters"),
+        (
+            {"collective": "alltoall"},
+            "there is no collective 'alltoall'; measured are all_reduce",
+        ),
     ],
 )
 def test_values_that_cannot_work_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -508,6 +523,12 @@ def test_values_that_cannot_work_are_refused(arguments: dict[str, Any], message:
 
     with pytest.raises(ValueError, match=re.escape(message)):
         manifest(**given)
+
+
+def test_a_manifest_measures_the_collective_that_is_asked_for() -> None:
+    script = launcher(manifest("p5.48xlarge", 4, image=IMAGE, collective="all_to_all"))
+
+    assert "/opt/nccl-tests/build/alltoall_perf -b" in script and "collective=all_to_all " in script
 
 
 def test_both_jobs_measure_what_the_gates_are_for() -> None:

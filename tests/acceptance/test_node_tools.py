@@ -61,3 +61,10 @@ def test_trainium_has_the_script_of_nccom_test_and_other_types_none() -> None:
     assert "nccom-test -r" in slurm_script(instance_types()["trn2.48xlarge"])
     with pytest.raises(ValueError, match=r"m5.large has no accelerators"):
         slurm_script(instance_types()["m5.large"])
+
+
+def test_the_script_measures_the_collective_that_is_asked_for() -> None:
+    for name in ("p5en.48xlarge", "trn2.48xlarge"):
+        assert "\nCOLLECTIVE=all_to_all\n" in slurm_script(instance_types()[name], collective="all_to_all")
+    with pytest.raises(ValueError, match="there is no collective 'broadcast'"):
+        slurm_script(P5EN, collective="broadcast")

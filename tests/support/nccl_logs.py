@@ -39,6 +39,9 @@ class Log:
     finished: bool = True
     debug: bool = True
     mark: str = ""
+    program: str = "all_reduce_perf"
+    weight: int = 2
+    """Bus bandwidth is weight x (n-1)/n times the algorithm's."""
     gpu: str = "NVIDIA H200"
     more: Sequence[str] = ()
     """More lines of each process."""
@@ -62,7 +65,7 @@ class Log:
         new = tuple(map(int, self.release.split("."))) >= (2, 17)
         lines = [
             f"# nccl-tests version {self.release} nccl-headers=22707 nccl-library=22707",
-            "# Collective test starting: all_reduce_perf",
+            f"# Collective test starting: {self.program}",
         ]
         lines = lines if new else []
         lines += [
@@ -117,7 +120,7 @@ class Log:
             "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}".format("(B)", "(elements)", "", "", "") + units * 2,
         ]
         for size, busbw in self.figures.items():
-            algbw = busbw / (2 * (ranks - 1) / ranks) if ranks > 1 else busbw
+            algbw = busbw / (self.weight * (ranks - 1) / ranks) if ranks > 1 else busbw
             micro = size / algbw / 1000
             wrong = self.wrong.get(size, 0)
             width = 6 if new else 5
@@ -132,4 +135,4 @@ class Log:
             f"# Avg bus bandwidth    : {average:g} ",
             "#",
         ]
-        return lines + (["# Collective test concluded: all_reduce_perf"] if new else [])
+        return lines + ([f"# Collective test concluded: {self.program}"] if new else [])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ultracluster.acceptance.collectives import ALL_REDUCE, COLLECTIVES, ceiling_of
 from ultracluster.acceptance.curves import FEWEST_FABRIC_NODES, Gate, ceiling, gate, scope_of
 from ultracluster.acceptance.report import Check, size_text
 from ultracluster.acceptance.runs import Row, Run
+from ultracluster.catalog import instance_type as known_type
 
 _TOLERANCE = 0.02  # of busbw / algbw: both are printed with two decimals
 _SMALLEST_TO_COMPARE = 1 << 20  # bytes; rounding hides the ratio below
@@ -15,16 +17,21 @@ _SMALLEST_TO_COMPARE = 1 << 20  # bytes; rounding hides the ratio below
 def bandwidth_checks(run: Run, label: str, name: str, *, counts: bool) -> Iterator[Check]:
     """The figures against a published one. `counts`: without a gate the whole is not judged."""
     weak = "not judged" if counts else "info"
-    if run.is_all_reduce is not True:
-        yield Check("bandwidth", weak, "not a run of all_reduce_perf: gates are for that one only", label)
+    measured = run.measures
+    if measured is None:
+        known = ", ".join(one.program for one in COLLECTIVES.values())
+        yield Check("bandwidth", weak, f"the run is none of {known}: its figures are not judged", label)
         return
     ring = run.marks.get("algo", "").lower() == "ring"
-    doubt = _doubt(run, name, ring=ring)
+    doubt = _doubt(run, name, measured, ring=ring)
     if doubt:
         yield Check("plausible", "not judged", doubt, label)
     nodes = len(run.nodes)
     if not nodes:
         yield Check("bandwidth", weak, "measured, not judged: the number of nodes is not known", label)
+        return
+    if measured != ALL_REDUCE:
+        yield Check("bandwidth", weak, f"{measured}: {_of_line_rate(run, name, measured)}", label)
         return
     scope = scope_of(nodes)
     limit = gate(name, scope) if scope else None
@@ -36,6 +43,26 @@ def bandwidth_checks(run: Run, label: str, name: str, *, counts: bool) -> Iterat
         )
     else:
         yield _against(limit, run, label)
+
+
+def _of_line_rate(run: Run, name: str, measured: str) -> str:
+    """What was measured, as a part of what the interfaces carry; nobody published a figure to judge it by."""
+    unjudged = "no figure is published for this collective: not judged"
+    best = max((row.out_of_place.busbw for row in run.rows if row.out_of_place), default=None)
+    if best is None:
+        return f"no figures in the log; {unjudged}"
+    limit = _limit(run, name, measured, ring=False)
+    part = f", {best / limit:.0%} of the {limit:.0f} GB/s that the interfaces can carry" if limit else ""
+    return f"{best:.2f} GB/s at the most{part}; {unjudged}"
+
+
+def _limit(run: Run, name: str, measured: str, *, ring: bool) -> float | None:
+    """GB/s that the interfaces of a node cannot pass; None: not known, or one node."""
+    nodes, ranks = len(run.nodes), run.ranks_per_communicator if run.ranks else 0
+    if measured == ALL_REDUCE:
+        return ceiling(name, nodes, ranks, ring=ring)
+    facts = known_type(name)
+    return ceiling_of(measured, facts.line_rate, nodes, ranks) if facts and facts.line_rate else None
 
 
 def _why_not(name: str, nodes: int, *, ring: bool) -> str:
@@ -77,12 +104,12 @@ def _against(limit: Gate, run: Run, label: str) -> Check:
     return Check("bandwidth", "pass" if busbw >= limit.busbw else "fail", message, label)
 
 
-def _doubt(run: Run, name: str, *, ring: bool) -> str:
+def _doubt(run: Run, name: str, measured: str, *, ring: bool) -> str:
     """Why the figures cannot be right; empty if they can."""
     ranks = run.ranks_per_communicator if run.ranks else 0
     halves = [(row, half) for row in run.rows for half in (row.out_of_place, row.in_place) if half]
     if ranks > 1:
-        factor = 2 * (ranks - 1) / ranks
+        factor = COLLECTIVES[measured].factor(ranks)
         for row, half in halves:
             if row.size < _SMALLEST_TO_COMPARE or half.algbw < 1:
                 continue
@@ -91,7 +118,7 @@ def _doubt(run: Run, name: str, *, ring: bool) -> str:
                     f"suspicious: at {size_text(row.size)} bus and algorithm bandwidth are {half.busbw:g} "
                     f"and {half.algbw:g} GB/s; with {ranks} ranks their ratio is {factor:.3f}"
                 )
-    limit = ceiling(name, len(run.nodes), ranks, ring=ring)
+    limit = _limit(run, name, measured, ring=ring)
     if limit is None:
         return ""
     above: list[tuple[Row, float]] = [(row, half.busbw) for row, half in halves if half.busbw > limit]

@@ -9,6 +9,7 @@ import base64
 import re
 from string import Template
 
+from ultracluster.acceptance.collectives import ALL_REDUCE, COLLECTIVES, check_collective
 from ultracluster.acceptance.neuron_job import neuron_values
 from ultracluster.acceptance.node_tools import packed_tools
 from ultracluster.acceptance.patterns import scripts_folder
@@ -42,7 +43,8 @@ def manifest(
     efa_interfaces: int | None = None,
     mnnvl: bool = True,
     efa_claims: bool = False,
-    program: str = "/opt/nccl-tests/build/all_reduce_perf",
+    collective: str = ALL_REDUCE,
+    program: str | None = None,
 ) -> str:
     """The MPIJob as YAML, ready for `kubectl apply`.
 
@@ -57,12 +59,15 @@ def manifest(
         efa_interfaces: per node, where AWS does not say how many there are.
         mnnvl: of UltraServers: NVLink joins the nodes; False measures EFA.
         efa_claims: pods claim EFA interfaces of the EFA DRA driver, instead of counting the plugin's.
-        program: path of all_reduce_perf in the image.
+        collective: a name of COLLECTIVES; gates are for `all_reduce` only.
+        program: path of the program in the image; by default that of the collective in /opt/nccl-tests/build.
 
     Raises:
         ValueError: a value cannot be used; the message says why and what can.
     """
     kind = instance_type.removeprefix("ml.")
+    check_collective(collective)
+    program = program or f"/opt/nccl-tests/build/{COLLECTIVES[collective].program}"
     facts = known_type(kind)
     if facts is None:
         near = ", ".join(nearest_instance_types(kind)) or "none"
@@ -104,6 +109,8 @@ def manifest(
         "architecture": "arm64" if facts.architecture == "arm64" else "amd64",
         "efa_interfaces": interfaces,
         "program": program,
+        "collective": collective,
+        "operation": COLLECTIVES[collective].nccom,
         "largest": f"{largest}G",
         "largest_single": f"{min(largest, LARGEST_SINGLE_GIB)}G",
         "pair_size": f"{min(largest, PAIR_GIB)}G",

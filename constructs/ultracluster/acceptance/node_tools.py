@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 
+from ultracluster.acceptance.collectives import ALL_REDUCE, check_collective
 from ultracluster.acceptance.patterns import scripts_folder
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.node_facts import type_facts
@@ -47,28 +48,39 @@ def packed_tools(kind: InstanceType, *, efa_interfaces: int | None = None) -> by
     return gzip.compress(written.getvalue(), mtime=0)
 
 
-def slurm_script(kind: InstanceType, *, efa_interfaces: int | None = None) -> str:
+def slurm_script(
+    kind: InstanceType, *, efa_interfaces: int | None = None, collective: str = ALL_REDUCE
+) -> str:
     """The batch script for Slurm, one file with all that the nodes need; of Trainium, that of nccom-test.
 
     Args:
         kind: of the nodes.
         efa_interfaces: as of `packed_tools`.
+        collective: a name of COLLECTIVES.
 
     Raises:
-        ValueError: the type has no accelerators that a job measures.
+        ValueError: there is no such collective, or the type has no accelerators that a job measures.
     """
+    check_collective(collective)
     if kind.accelerator is None:
         raise ValueError(
             f"{kind.name} has no accelerators, whose collectives nccl-tests and nccom-test measure"
         )
     folder = scripts_folder() / "acceptance"
     if kind.accelerator.manufacturer == "AWS":
-        return (folder / "nccom_test.sbatch").read_text(encoding="utf-8")
-    text = (folder / "nccl_tests.sbatch").read_text(encoding="utf-8")
+        return _measuring((folder / "nccom_test.sbatch").read_text(encoding="utf-8"), collective)
+    text = _measuring((folder / "nccl_tests.sbatch").read_text(encoding="utf-8"), collective)
     before, place, after = text.partition(_PLACE)
     assert place, "nccl_tests.sbatch has no place for its tools"
     tools = base64.b64encode(packed_tools(kind, efa_interfaces=efa_interfaces)).decode()
     return f"{before}readonly TOOLS='{tools}'\n{after}"
+
+
+def _measuring(script: str, collective: str) -> str:
+    """The script with another default; ACCEPTANCE_COLLECTIVE is stronger."""
+    line = f"COLLECTIVE={ALL_REDUCE}\n"
+    assert line in script, "the script has no place for its collective"
+    return script.replace(line, f"COLLECTIVE={collective}\n", 1)
 
 
 __all__ = ["packed_tools", "slurm_script"]

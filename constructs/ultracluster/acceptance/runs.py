@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ultracluster.acceptance.collectives import ALL_REDUCE, COLLECTIVES, collective_of
 from ultracluster.acceptance.lines import Fragment, Process
 from ultracluster.acceptance.patterns import patterns
 
@@ -140,11 +141,14 @@ class Run:
         return len({rank.rank for rank in self.ranks if rank.group == self.ranks[0].group})
 
     @property
-    def is_all_reduce(self) -> bool | None:
-        """None: it cannot be told."""
+    def measures(self) -> str | None:
+        """The collective, by its name in COLLECTIVES; None: another one, or it cannot be told."""
         if self.collective:
-            return self.collective.startswith("all_reduce")
-        return all(row.is_all_reduce for row in self.rows) if self.rows else None
+            return collective_of(self.collective)
+        marked = self.marks.get("collective", "")
+        if marked in COLLECTIVES:
+            return marked
+        return ALL_REDUCE if self.rows and all(row.is_all_reduce for row in self.rows) else None
 
 
 @dataclass(slots=True)

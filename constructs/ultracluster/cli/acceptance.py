@@ -80,6 +80,9 @@ def script(
     efa_interfaces: Annotated[
         int | None, typer.Option(min=1, help="Per node, where AWS names no number.", show_default=False)
     ] = None,
+    collective: Annotated[
+        str, typer.Option(help="all_reduce, all_gather, reduce_scatter or all_to_all.")
+    ] = "all_reduce",
 ) -> None:
     """Print the acceptance job for Slurm, with what it runs on nodes. Exit code 2 if there can be none."""
     from ultracluster.acceptance.node_tools import slurm_script
@@ -92,7 +95,7 @@ def script(
         near = ", ".join(nearest_instance_types(name)) or "none"
         refuse(f"the catalogue does not know {name}; similar: {near}")
     try:
-        text = slurm_script(kind, efa_interfaces=efa_interfaces)
+        text = slurm_script(kind, efa_interfaces=efa_interfaces, collective=collective)
     except ValueError as error:
         refuse(str(error))
     typer.echo(text, nl=False)
@@ -116,6 +119,9 @@ def manifest(
     efa_devices: Annotated[
         Literal["device-plugin", "dra"], typer.Option(help="As orchestrator.efa_devices of the cluster.")
     ] = "device-plugin",
+    collective: Annotated[
+        str, typer.Option(help="all_reduce, all_gather, reduce_scatter or all_to_all.")
+    ] = "all_reduce",
 ) -> None:
     """Print the acceptance job for Kubernetes (an MPIJob). Exit code 2 if there can be none."""
     from ultracluster.acceptance import manifest as make
@@ -131,6 +137,7 @@ def manifest(
             efa_interfaces=efa_interfaces,
             mnnvl=mnnvl,
             efa_claims=efa_devices == "dra",
+            collective=collective,
         )
     except ValueError as error:
         refuse(str(error))
@@ -139,7 +146,11 @@ def manifest(
 
 @app.command()
 def gates() -> None:
-    """List the published figures that runs are judged by, with their sources."""
+    """List the published figures that runs are judged by, with their sources.
+
+    They are all of all-reduce; other collectives (all_gather, reduce_scatter, all_to_all) are measured, and
+    reported against the line rate of the type.
+    """
     from ultracluster.acceptance import gates as all_gates
     from ultracluster.acceptance.report import size_text
 
