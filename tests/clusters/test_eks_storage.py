@@ -141,6 +141,14 @@ def test_the_device_plugin_gives_pods_no_devices_that_hide_those_of_efa() -> Non
     assert values["mofedEnabled"] is False and values["gdrcopyEnabled"] is True
 
 
+def test_kuberays_operator_requests_no_more_than_its_limits() -> None:
+    """Helm merges our values over the chart's: limits of 100m and 512Mi (v1.6.2, values.yaml)."""
+    ours = made(orchestrator__kuberay=True)["kuberay-operator"].values["resources"]
+    limits = {"cpu": "100m", "memory": "512Mi", **ours["limits"]}
+
+    assert (ours["requests"], limits) == ({"cpu": "500m", "memory": "1Gi"}, {"cpu": "1", "memory": "1Gi"})
+
+
 def test_one_host_engine_watches_the_gpus_of_an_eks_node() -> None:
     """Some fields of a GPU can be read by one engine only; the monitoring agent brings one."""
     (node, engine) = made()["dcgm-exporter"].values["extraEnv"]

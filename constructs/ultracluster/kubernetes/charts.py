@@ -167,8 +167,8 @@ def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
     if settings.kubeflow_trainer:
         charts["kubeflow-trainer"] = {"jobset": {"install": False}}
     if settings.kuberay:
-        # its own limit of a tenth of a processor is too little for what reads hundreds of pods
-        charts[KUBERAY] = {"resources": {"requests": _OPERATOR, "limits": {"memory": _OPERATOR["memory"]}}}
+        # Helm merges: without a limit of ours that of the chart, a tenth of a processor, is below the request
+        charts[KUBERAY] = {"resources": {"requests": _OPERATOR, "limits": _OPERATOR | {"cpu": "1"}}}
     return tuple(_with_settings(cluster, charts))
 
 
