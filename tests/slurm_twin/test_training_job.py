@@ -65,9 +65,9 @@ def twin(cluster: Twin) -> Iterator[Twin]:
     cluster.wait(lambda: cluster.up() == 4, "nodes to be idle")
 
 
-def script(name: str = "parallelcluster-p5", *options: str) -> str:
+def script(name: str = "parallelcluster-p5", *options: str, kind: str = "pytorch") -> str:
     """A job of two nodes of a shipped environment, with its options for the twin's partition."""
-    command = [sys.executable, "-m", "ultracluster", "job", "pytorch", name, "--nodes", "2", *options]
+    command = [sys.executable, "-m", "ultracluster", "job", kind, name, "--nodes", "2", *options]
     command += ["--checkpoints", "/shared/checkpoints", "--script", "train.py"]
     made = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     lines = [line for line in made.splitlines() if not line.startswith("#SBATCH --partition")]
@@ -154,3 +154,66 @@ def test_a_node_that_lacks_a_device_is_named_before_anything_starts(twin: Twin) 
     said = twin.run(f"cat /home/alice/train-{job}.out").stdout
     assert "n1 lacks: " in said and "n2 lacks: " in said and "0 of 32 EFA interfaces" in said
     assert not started(twin)
+
+
+RAY = r"""#!/usr/bin/python3
+# In the place of Ray: a head that answers at its port until it is stopped, workers that stay while it does.
+import os, pathlib, socket, subprocess, sys, time
+given = dict(word[2:].split("=", 1) for word in sys.argv if word.startswith("--") and "=" in word)
+shared, node = pathlib.Path("/shared"), os.environ["SLURMD_NODENAME"]
+assert os.environ["RAY_AUTH_MODE"] == "token" and len(os.environ["RAY_AUTH_TOKEN"]) == 64
+with open(shared / "ray", "a") as file:
+    print(node, *sys.argv[1:], file=file)
+if sys.argv[1] == "stop":
+    subprocess.run(["kill", (shared / "head").read_text()], check=True)
+elif "--head" in sys.argv:
+    text = (
+        "import socket\nlistener = socket.create_server(('', %s))\nkept = []\n"
+        "while True:\n    kept.append(listener.accept())" % given["port"]
+    )
+    child = subprocess.Popen(["/usr/bin/python3", "-c", text])
+    (shared / "head").write_text(str(child.pid))
+    while True:
+        try:
+            socket.create_connection((node, int(given["port"]))).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+else:
+    host, port = given["address"].split(":")
+    with socket.create_connection((host, int(port))) as head:
+        (shared / "joined").touch()
+        head.recv(1)
+    sys.exit(1)
+"""
+MODULE = """
+import os
+def init(address):
+    assert address.startswith(os.environ["SLURMD_NODENAME"] + ":"), address
+def nodes():
+    return [{"Alive": True}, {"Alive": os.path.exists("/shared/joined")}]
+"""
+
+
+def test_ray_is_on_all_nodes_of_a_job_and_ends_with_its_program(twin: Twin) -> None:
+    for node in twin.nodes:
+        twin.put(node, "/usr/bin/ray", RAY, mode=0o755)
+        twin.put(node, "/usr/lib/python3/dist-packages/ray.py", MODULE)
+        twin.put(
+            node,
+            "/usr/bin/python",
+            "#!/bin/sh\necho driver $RAY_ADDRESS; exit $(cat /shared/code)\n",
+            mode=0o755,
+        )
+    for code, state in (("0", "COMPLETED"), ("7", "FAILED")):
+        twin.run(f"rm -f /shared/joined /shared/ray; echo {code} >/shared/code")
+        job = twin.submit(script("parallelcluster-p5", "--no-look", kind="ray"))
+        twin.wait(lambda job=job: states(twin, job) in (["COMPLETED"], ["FAILED"]), "the job to end")
+        log = twin.run(f"cat /home/alice/train-{job}.out").stdout
+        assert states(twin, job) == [state], log
+        assert f"driver n1:{20000 + job % 10000}" in log
+        seen = twin.run("cat /shared/ray").stdout
+        assert "n1 start --head" in seen and "--dashboard-host=127.0.0.1" in seen and "n1 stop" in seen
+        assert f"n2 start --address=n1:{20000 + job % 10000} --block" in seen
+        token = twin.run("stat -c %a /home/alice/.ray/auth_token").stdout
+        assert token.strip() == "600"
