@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -282,6 +283,48 @@ def test_a_shell_in_an_allocation_and_a_port_of_its_own_address(laptop: Laptop, 
         assert typist.ended() == 0
         with pytest.raises(OSError, match="refused"):
             urllib.request.urlopen(url, timeout=5)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(typist.child, signal.SIGKILL)
+
+
+JUPYTER = r"""#!/usr/bin/python3
+# In the place of JupyterLab: it answers who has its token, on 127.0.0.1.
+import http.server, os, sys
+given = dict(word[2:].split("=", 1) for word in sys.argv if "=" in word)
+wanted = open(os.environ["JUPYTER_TOKEN_FILE"]).read()
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == f"/lab?token={wanted}" else 403)
+        self.end_headers()
+    def log_message(self, *_): pass
+print("Jupyter runs for", os.environ["USER"], "in job", os.environ["SLURM_JOB_ID"], flush=True)
+http.server.HTTPServer((given["ip"], int(given["port"])), Page).serve_forever()
+"""
+
+
+def test_a_notebook_is_opened_by_its_token_and_given_back(laptop: Laptop, cluster: Twin) -> None:
+    for node in cluster.nodes:
+        cluster.put(node, "/usr/bin/jupyter", JUPYTER, mode=0o755)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["job", "notebook", "first", "--as", "alice", "--time", "10", "--port", str(port)]
+    typist = Typist(laptop, *words)
+    try:
+        token = typist.until(rf"http://127\.0\.0\.1:{port}/lab\?token=[0-9a-f]{{48}}")[-48:]
+        shown = typist.until(r"Jupyter runs for alice in job \d+")
+        number = int(shown.rpartition(" ")[2])
+        typist.until("of the first node's 127.0.0.1")
+        assert urllib.request.urlopen(f"http://127.0.0.1:{port}/lab?token={token}", timeout=60).status == 200
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/lab?token={token[::-1]}", timeout=60)
+        # in no list of processes, and in no word of Slurm's
+        processes = cluster.run(f"ps -eww -o args; scontrol show job {number}").stdout
+        assert "jupyter lab --no-browser --ip=127.0.0.1" in processes and token not in processes
+        typist.type("\x03")
+        cluster.wait(lambda: cluster.job(number)["job_state"] != ["RUNNING"], "the allocation to end")
+        assert token not in shown and typist.ended() == 0
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(typist.child, signal.SIGKILL)
