@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from crd_fields import problems
+from pod_security import violations
 from project import ROOT
 from ruamel.yaml import YAML
 from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
 from ultracluster.cli import job
+from ultracluster.kubernetes.job_kinds import kind_of
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +61,27 @@ def test_a_rayjob_has_its_nodes_from_its_queue(base: str, tmp_path: Path) -> Non
     assert small["resources"]["limits"] == {"memory": "1Gi"}
 
 
+@pytest.mark.parametrize("kind", ["ray", "preload"])
+def test_pods_are_let_into_a_restricted_namespace(kind: str, tmp_path: Path) -> None:
+    """Also what KubeRay adds to a worker: a container that waits, with the worker's own context."""
+    teams = {"teams": {"research": {"quota": 16, "uid": 2001}}}
+    run(tmp_path, "eks-p5en", {**KUBERAY, **teams}, "--nodes", "1", "--team", "research", "--image", IMAGE)
+    words = ["/fsx/checkpoints"] if kind == "preload" else []
+    file = str(tmp_path / "cluster.yaml")
+    made = CliRunner().invoke(
+        job.app, [kind, file, *words, "--nodes", "2", "--team", "research", "--image", IMAGE]
+    )
+    found = YAML(typ="safe").load(made.stdout)
+    row = kind_of(found)
+    assert row
+    pods = list(row.templates(found))
+    assert len(pods) == (3 if kind == "ray" else 1)
+    for pod in pods:
+        assert violations(pod, "restricted") == []
+        assert pod["spec"]["securityContext"]["runAsUser"] == 2001
+        assert pod["spec"]["automountServiceAccountToken"] is False
+
+
 def test_one_node_is_a_head_alone(tmp_path: Path) -> None:
     made = run(tmp_path, "eks-p5en", KUBERAY, "--nodes", "1", "--image", IMAGE)
     ray = ray_job(made)["spec"]["rayClusterSpec"]
@@ -70,6 +93,12 @@ def test_one_node_is_a_head_alone(tmp_path: Path) -> None:
     ("base", "changes", "words", "said"),
     [
         ("eks-p5en", {}, "--image a/b:1", "orchestrator.kuberay is off: kuberay: true"),
+        (
+            "eks-p5en",
+            {**KUBERAY, "orchestrator.scheduler": "volcano"},
+            "--image a/b:1",
+            "Kueue admits a RayJob as a whole, and this has volcano: scheduler: kueue",
+        ),
         ("eks-p5en", KUBERAY, "", "a pod needs an image: --image, with Ray"),
         ("eks-trn2", KUBERAY, "--image a/b:1", "`job ray` is for NVIDIA GPUs, and trn2 (trn2.48xlarge)"),
         ("trainium", {}, "", "`job ray` is for NVIDIA GPUs"),

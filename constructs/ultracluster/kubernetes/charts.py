@@ -167,7 +167,7 @@ def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
     if settings.kubeflow_trainer:
         charts["kubeflow-trainer"] = {"jobset": {"install": False}}
     if settings.kuberay:
-        # Helm merges: without a limit of ours that of the chart, a tenth of a processor, is below the request
+        # Helm merges: without this limit the chart's own, a tenth of a processor, is below the request
         charts[KUBERAY] = {"resources": {"requests": _OPERATOR, "limits": _OPERATOR | {"cpu": "1"}}}
     return tuple(_with_settings(cluster, charts))
 

@@ -43,7 +43,7 @@ restore() {
     while busy=$(lfs hsm_action "${left[@]}" | grep -vc ": NOOP$" || true) && ((busy)); do sleep 1; done
     mapfile -t still < <(released "${left[@]}")
     ((${#still[@]} < ${#left[@]})) || {
-      echo "${#still[@]} files are not loaded from S3, the first is ${still[0]}" >&2
+      echo "${#still[@]} files are not loaded from S3, the first is ${still[0]}; see lfs df -h" >&2
       exit 1
     }
     left=("${still[@]}")
