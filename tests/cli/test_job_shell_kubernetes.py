@@ -185,11 +185,14 @@ def test_a_job_that_fails_opens_no_shell(
     assert "no such image" in capfd.readouterr().err
 
 
-def test_the_command_ends_so(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["shell", "notebook"])
+def test_the_command_ends_so(
+    kind: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     data = changed(environment_data("eks-p5en"), {"teams": {"research": {"quota": 16}}})
     file = tmp_path / "eks-p5en.yaml"
     file.write_text(json.dumps(data))
-    words = ["job", "shell", str(file), "--team", "research", "--image", "example.com/a:1"]
+    words = ["job", kind, str(file), "--team", "research", "--image", "example.com/a:1"]
 
     def fail() -> None:
         (name,) = cluster.names("jobsets", "research")
