@@ -33,6 +33,12 @@ def test_lines_are_those_that_the_diff_adds() -> None:
     assert added_lines(DIFF) == {"docs/a.md": {4, 5, 11}}
 
 
+def test_a_line_that_moved_is_not_new() -> None:
+    moved = DIFF + "--- /dev/null\n+++ b/docs/b.md\n@@ -0,0 +1,2 @@\n+  gone\n+fresh\n"
+
+    assert added_lines(moved) == {"docs/a.md": {4, 5, 11}, "docs/b.md": {2}}
+
+
 def test_code_of_python_is_no_text_and_columns_stay() -> None:
     content = 'mend = 1  # mended\nsay(f"told {mend} twice", """a\n  b""")\n'
 

@@ -79,7 +79,7 @@ PACKAGES = {
     "testing": "snapshot tests for teams",
     "cli": "the command: arguments, words",
 }
-"""What each package holds, in a few words."""
+"""Contents of each package, in a few words."""
 _SELF = "to itself, in and out: EFA asks for it"
 _NO_WAY = "there is no other way out"
 _ADMITTED = "admitted by rules, as Lustre is"

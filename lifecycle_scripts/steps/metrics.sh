@@ -4,7 +4,7 @@
 
 readonly METRICS_PROMETHEUS=/opt/ultracluster/prometheus
 readonly METRICS_AGENT=/opt/ultracluster/metrics_agent
-readonly METRICS_TOLD=$METRICS_AGENT/told.json
+readonly METRICS_SETTINGS=$METRICS_AGENT/told.json
 # the agent's unit writes it
 readonly METRICS_CONFIGURATION=/run/ultracluster/agent/prometheus.yml
 readonly METRICS_PYTHON=/opt/ultracluster/python
@@ -28,10 +28,10 @@ declare -rA METRICS_UNITS=(
 
 metrics::detect() {
   local missing
-  telemetry::wanted "$METRICS_TOLD"
+  telemetry::wanted "$METRICS_SETTINGS"
   telemetry::released prometheus
   software::for prometheus compute login controller
-  ! telemetry::runs_here || [[ -n ${CLUSTER_METRICS_REMOTE_WRITE_URL:-} ]] || step::fail "cluster.json does not tell where metrics go"
+  ! telemetry::runs_here || [[ -n ${CLUSTER_METRICS_REMOTE_WRITE_URL:-} ]] || step::fail "cluster.json does not state where metrics go"
   software::settle prometheus "$(metrics::version)"
   missing=$(metrics::missing)
   [[ -z $missing ]] || step::absent "to do: ${missing//$'\n'/, }"
@@ -72,7 +72,7 @@ metrics::missing() {
   while read -r source target; do
     files::same "$ULTRACLUSTER_HOME/$source" "$target" || echo "$target"
   done < <(metrics::files)
-  files::has "$METRICS_TOLD" "$(metrics::told)" || echo "$METRICS_TOLD"
+  files::has "$METRICS_SETTINGS" "$(metrics::settings)" || echo "$METRICS_SETTINGS"
   files::has "$TELEMETRY_ENVIRONMENT" "$(telemetry::environment)" || echo "$TELEMETRY_ENVIRONMENT"
   while read -r unit; do
     telemetry::unit_missing "${METRICS_UNITS[$unit]}" "$unit"
@@ -81,7 +81,7 @@ metrics::missing() {
 
 # What is known of this node, for the agent's configuration and the collectors (node.sh): the keys of cluster.json's `metrics` and others.
 # An accelerator that only the image shows is added.
-metrics::told() {
+metrics::settings() {
   local document=${CLUSTER_METRICS_DOCUMENT:-}
   [[ -z ${NODE_ACCELERATOR:-} || $document == *'"accelerator": '* ]] || document="{\"accelerator\": \"$NODE_ACCELERATOR\", ${document#\{}"
   printf '%s\n' "$document"
@@ -101,7 +101,7 @@ metrics::install() {
   telemetry::runs_here || { metrics::program && return 0; }
   metrics::agent_user
   files::install_missing < <(metrics::files)
-  metrics::told | files::write "$METRICS_TOLD"
+  metrics::settings | files::write "$METRICS_SETTINGS"
   telemetry::environment | files::write "$TELEMETRY_ENVIRONMENT"
   mkdir -p "$ULTRACLUSTER_ROOT$TELEMETRY_WRITTEN"
   # What training jobs load and write does without the agent, should its program not come.

@@ -133,7 +133,7 @@ is_enabled() { [[ -e $FAKE/units/${1%.service}/enabled && -e $FAKE/units/${1%.se
   cluster_json 'del cluster["metrics"]["remote_write_url"]'
   run run_steps metrics
   assert::status 0
-  assert::contains "$(tail -n 1 "$LOG")" "cluster.json does not tell where metrics go"
+  assert::contains "$(tail -n 1 "$LOG")" "cluster.json does not state where metrics go"
 }
 
 @test "a configuration that Prometheus refuses degrades the view, with its reason" {

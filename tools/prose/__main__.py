@@ -39,7 +39,7 @@ GENERATED = (
 
 def main(arguments: list[str]) -> int:
     names = sorted(filter(_is_read, _git("ls-files").splitlines()))
-    added = None if "--all" in arguments else added_lines(_git("diff", "--unified=0", _since(), "--", *names))
+    added = None if "--all" in arguments else _among(names, added_lines(_git("diff", "--unified=0", _since())))
     findings = list(check(dict.fromkeys(names) if added is None else added))
     for finding in findings:
         print(finding)
@@ -92,18 +92,27 @@ TEXT = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", t
 
 
 def added_lines(diff: str) -> dict[str, set[int] | None]:
-    """Line numbers by file, of a diff without context."""
-    added: dict[str, set[int] | None] = {}
-    numbers: set[int] = set()
+    """Line numbers by file, of a diff without context; a line that only moved, from any file, is none."""
+    added: dict[str, dict[int, str]] = {}
+    lines: dict[int, str] = {}
+    removed: set[str] = set()
+    number = 0
     for line in diff.splitlines():
         if line.startswith("+++ "):
-            numbers = set()
-            if line != "+++ /dev/null":
-                added[line.removeprefix("+++ b/")] = numbers
-        elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
-            first, count = int(hunk[1]), int(hunk[2] or 1)
-            numbers.update(range(first, first + count))
-    return added
+            lines = added.setdefault(line.removeprefix("+++ b/"), {})
+        elif hunk := re.match(r"@@ -\S+ \+(\d+)", line):
+            number = int(hunk[1])
+        elif line.startswith("-") and not line.startswith("--- "):
+            removed.add(line[1:].strip())
+        elif line.startswith("+"):
+            lines[number] = line[1:].strip()
+            number += 1
+    new = {name: {at for at, text in rows.items() if text not in removed} for name, rows in added.items()}
+    return {name: numbers for name, numbers in new.items() if numbers}
+
+
+def _among(names: list[str], added: dict[str, set[int] | None]) -> dict[str, set[int] | None]:
+    return {name: numbers for name, numbers in added.items() if name in names}
 
 
 def _is_read(name: str) -> bool:

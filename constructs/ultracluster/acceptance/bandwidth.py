@@ -46,7 +46,7 @@ def bandwidth_checks(run: Run, label: str, name: str, *, counts: bool) -> Iterat
 
 
 def _of_line_rate(run: Run, name: str, measured: str) -> str:
-    """What was measured, as a part of what the interfaces carry; nobody published a figure to judge it by."""
+    """State the best figure as a part of the line rate; nobody publishes one to judge it by."""
     unjudged = "no figure is published for this collective: not judged"
     best = max((row.out_of_place.busbw for row in run.rows if row.out_of_place), default=None)
     if best is None:

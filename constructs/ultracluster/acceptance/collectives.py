@@ -17,9 +17,9 @@ class Collective:
     """A collective of nccl-tests and nccom-test."""
 
     program: str
-    """Of nccl-tests."""
+    """Name of the program of nccl-tests."""
     nccom: str
-    """As nccom-test takes it."""
+    """Word that nccom-test takes."""
     weight: int
     """Bus bandwidth is weight x (n-1)/n times the algorithm's."""
     by_rank: bool = False

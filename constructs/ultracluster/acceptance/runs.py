@@ -142,7 +142,7 @@ class Run:
 
     @property
     def measures(self) -> str | None:
-        """The collective, by its name in COLLECTIVES; None: another one, or it cannot be told."""
+        """The collective, by its name in COLLECTIVES; None: another one, or not known."""
         if self.collective:
             return collective_of(self.collective)
         marked = self.marks.get("collective", "")

@@ -20,7 +20,7 @@ def kinds_with_data() -> list[str]:
 
 
 def held_data_source() -> str:
-    """Where that is documented."""
+    """Return the guides that document it."""
     return _document()["about"]["source"]
 
 

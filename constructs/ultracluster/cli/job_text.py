@@ -113,7 +113,7 @@ def _recipe_words(wanted: PyTorchJob, wishes: Wishes) -> tuple[str, ...]:
             raise ValueError(f"{', '.join(given)}: of a recipe, and there is no --recipe")
         return ()
     if missing := [name for name, value in parts.items() if value is None]:
-        raise ValueError(f"--recipe {wishes.recipe}: it needs {', '.join(missing)}, too")
+        raise ValueError(f"{', '.join(missing)} is missing: --recipe requires it")
     if wishes.script is not None:
         raise ValueError("--script and --recipe: a job starts one of them")
     for name, value in (("--model", wishes.model), ("--data", wishes.data)):

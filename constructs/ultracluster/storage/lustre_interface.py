@@ -1,4 +1,4 @@
-"""What a Lustre file system offers, made here or elsewhere."""
+"""Interface of a Lustre file system, created here or elsewhere."""
 
 from __future__ import annotations
 

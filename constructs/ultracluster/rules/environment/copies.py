@@ -113,7 +113,7 @@ def beside(environment: Environment, rule: str, *texts: str) -> list[Environment
 
 
 def _may_have(file: Path, texts: tuple[str, ...]) -> bool:
-    """Whether a file has one of the texts; one that extends another, or escapes characters, may have any."""
+    """Return whether a file may have one of the texts; any, if it extends another or escapes characters."""
     try:
         content = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
