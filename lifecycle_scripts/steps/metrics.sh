@@ -4,7 +4,7 @@
 
 readonly METRICS_PROMETHEUS=/opt/ultracluster/prometheus
 readonly METRICS_AGENT=/opt/ultracluster/metrics_agent
-readonly METRICS_SETTINGS=$METRICS_AGENT/told.json
+readonly METRICS_TOLD=$METRICS_AGENT/told.json
 # the agent's unit writes it
 readonly METRICS_CONFIGURATION=/run/ultracluster/agent/prometheus.yml
 readonly METRICS_PYTHON=/opt/ultracluster/python
@@ -28,7 +28,7 @@ declare -rA METRICS_UNITS=(
 
 metrics::detect() {
   local missing
-  telemetry::wanted "$METRICS_SETTINGS"
+  telemetry::wanted "$METRICS_TOLD"
   telemetry::released prometheus
   software::for prometheus compute login controller
   ! telemetry::runs_here || [[ -n ${CLUSTER_METRICS_REMOTE_WRITE_URL:-} ]] || step::fail "cluster.json does not state where metrics go"
@@ -72,7 +72,7 @@ metrics::missing() {
   while read -r source target; do
     files::same "$ULTRACLUSTER_HOME/$source" "$target" || echo "$target"
   done < <(metrics::files)
-  files::has "$METRICS_SETTINGS" "$(metrics::settings)" || echo "$METRICS_SETTINGS"
+  files::has "$METRICS_TOLD" "$(metrics::settings)" || echo "$METRICS_TOLD"
   files::has "$TELEMETRY_ENVIRONMENT" "$(telemetry::environment)" || echo "$TELEMETRY_ENVIRONMENT"
   while read -r unit; do
     telemetry::unit_missing "${METRICS_UNITS[$unit]}" "$unit"
@@ -101,7 +101,7 @@ metrics::install() {
   telemetry::runs_here || { metrics::program && return 0; }
   metrics::agent_user
   files::install_missing < <(metrics::files)
-  metrics::settings | files::write "$METRICS_SETTINGS"
+  metrics::settings | files::write "$METRICS_TOLD"
   telemetry::environment | files::write "$TELEMETRY_ENVIRONMENT"
   mkdir -p "$ULTRACLUSTER_ROOT$TELEMETRY_WRITTEN"
   # What training jobs load and write does without the agent, should its program not come.

@@ -102,7 +102,7 @@ def test_one_node_is_a_head_alone(tmp_path: Path) -> None:
         ("eks-p5en", KUBERAY, "", "a pod needs an image: --image, with Ray"),
         ("eks-trn2", KUBERAY, "--image a/b:1", "`job ray` is for NVIDIA GPUs, and trn2 (trn2.48xlarge)"),
         ("trainium", {}, "", "`job ray` is for NVIDIA GPUs"),
-        ("prod", {}, "--recipe verl", "--recipe verl: it needs --model, --model-size, --data, too"),
+        ("prod", {}, "--recipe verl", "--model, --model-size, --data is missing: --recipe requires it"),
         ("prod", {}, "--model a", "--model: of a recipe, and there is no --recipe"),
         ("prod", {}, f"{' '.join(RECIPE)} 7B --script a.py", "a job starts one of them"),
         ("prod", {}, f"{' '.join(RECIPE)} seven", "'seven' is not a model size"),
