@@ -193,7 +193,7 @@ def test_tomorrow_is_midnight() -> None:
 def run(monkeypatch: pytest.MonkeyPatch, market: Market | None, *arguments: str) -> Any:
     if market:
         monkeypatch.setattr(aws, "Account", lambda region=None, profile=None: market.account)
-    monkeypatch.setattr(command, "now", lambda: AFTER - timedelta(days=8))
+    monkeypatch.setattr("ultracluster.cli.capacity_options.now", lambda: AFTER - timedelta(days=8))
     app = typer.Typer()
     app.add_typer(command.app, name="capacity")
     return CliRunner().invoke(app, ["capacity", "search", *arguments])
@@ -245,4 +245,4 @@ def test_only_the_module_that_asks_can_buy() -> None:
         for file in package.rglob("*.py")
         if "purchase_capacity_block" in (text := file.read_text()) or "create_training_plan" in text
     }
-    assert buying == {"capacity_buy.py"}
+    assert buying == {"buying.py"}

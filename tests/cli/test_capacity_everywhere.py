@@ -14,7 +14,6 @@ from project import ROOT
 from typer.testing import CliRunner, Result
 
 from ultracluster.account import aws
-from ultracluster.cli import capacity
 from ultracluster.cli.main import app
 from ultracluster.config import load
 from ultracluster.rules import check
@@ -32,7 +31,9 @@ def market(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     }
     made.plans = {"us-east-2": [plan("tpo-1", "us-east-2a", "70000")]}
     monkeypatch.setattr(aws, "Account", lambda region=None, profile=None: made.account)
-    monkeypatch.setattr(capacity, "now", lambda: datetime(2026, 11, 23, 15, tzinfo=UTC))
+    monkeypatch.setattr(
+        "ultracluster.cli.capacity_options.now", lambda: datetime(2026, 11, 23, 15, tzinfo=UTC)
+    )
     monkeypatch.chdir(tmp_path)
     return made
 

@@ -39,7 +39,9 @@ GENERATED = (
 
 def main(arguments: list[str]) -> int:
     names = sorted(filter(_is_read, _git("ls-files").splitlines()))
-    added = None if "--all" in arguments else _among(names, added_lines(_git("diff", "--unified=0", _since())))
+    added = (
+        None if "--all" in arguments else _among(names, added_lines(_git("diff", "--unified=0", _since())))
+    )
     findings = list(check(dict.fromkeys(names) if added is None else added))
     for finding in findings:
         print(finding)
