@@ -29,7 +29,9 @@ def slurm(name: str, *others: str) -> Iterator[dict[str, str]]:
         name: of the node that runs, whose address is 127.0.0.1.
         others: names of nodes that Slurm knows and that never come.
     """
-    control, daemon = free_ports(2)
+    control, daemon, nobody = free_ports(
+        3
+    )  # slurmd listens on every address: others need a port of their own
     variables = {**os.environ, "PATH": path()}
     host = socket.gethostname()
     with contextlib.ExitStack() as stack:
@@ -54,7 +56,9 @@ def slurm(name: str, *others: str) -> Iterator[dict[str, str]]:
             "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectType=select/cons_tres\n"
             "SelectTypeParameters=CR_Core\nSlurmdParameters=config_overrides\n"
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN\n"
-            + "".join(f"NodeName={one} NodeAddr=127.0.0.2 CPUs=8 State=DOWN\n" for one in others)
+            + "".join(
+                f"NodeName={one} NodeAddr=127.0.0.2 Port={nobody} CPUs=8 State=DOWN\n" for one in others
+            )
             + "PartitionName=gpu Nodes=ALL Default=YES\n"
         )
         start("slurmctld", "slurmctld", "-D")
