@@ -15,11 +15,54 @@ from pcs_support import (
     made,
     only,
 )
+from project import ROOT, environments_of
+from wish_cases import OVERLAYS
 
+from ultracluster.clusters.pcs.slurm import node_configuration
+from ultracluster.config import load
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.slurm import Partition
+from ultracluster.model import Cluster, resolve
+from ultracluster.model.slurm_reading import refusals
 from ultracluster.scripts_folder import scripts_folder
+
+SHIPPED = [*(f"environments/{name}.yaml" for name in environments_of("pcs")), *OVERLAYS]
+
+
+def pcs_clusters() -> dict[str, Cluster]:
+    """Shipped environments and overlays of PCS, the one service that takes these files' lines, by file."""
+    found = {file: resolve(load(ROOT / file).environment) for file in SHIPPED}
+    return {file: one for file, one in found.items() if isinstance(one.settings, Pcs)}
+
+
+def refused(cluster: Cluster, **more: dict[str, str]) -> list[str]:
+    """What slurmd and slurmdbd refuse of gres.conf and slurmdbd.conf with `more` in each line of them."""
+    settings = cluster.settings
+    assert isinstance(settings, Pcs)
+    says = [*refusals("slurmdbd.conf", settings.slurmdbd_settings | more.get("slurmdbd", {}),
+                      settings.slurm_version)]  # fmt: skip
+    for group in cluster.groups.values():
+        made = node_configuration(settings, group.settings, group.type) if group.type else None
+        for line in (made.gres_custom_settings if made else None) or ():
+            assert isinstance(line, dict)
+            says += refusals("gres.conf", line | more.get("gres", {}), settings.slurm_version)
+    return [one.says for one in says]
+
+
+def test_slurm_reads_gres_conf_and_slurmdbd_conf_of_each_shipped_environment() -> None:
+    clusters = pcs_clusters()
+    assert len(clusters) > 2 and any("gres" in file for file in clusters)
+    for file, cluster in clusters.items():
+        assert not refused(cluster), file
+        assert refused(cluster, slurmdbd={"DebugLevel": "trace"}) == ["Invalid DebugLevel trace"], file
+        assert refused(cluster, slurmdbd={"PurgeJobsAfter": "1"}), file
+
+
+def test_slurm_refuses_a_line_of_gres_conf_that_counts_other_devices() -> None:
+    gres = next(one for file, one in pcs_clusters().items() if "gres" in file)
+    for line in ({"Count": "99", "File": "/dev/nvidia[0-7]"}, {"Devices": "/dev/sg0"}):
+        assert refused(gres, gres=line), line
 
 
 @pytest.mark.parametrize(
