@@ -47,10 +47,6 @@ RULES_ALONE = {
     ),
     "DeclaredInstanceType.announced": "whether rules ask the API for the type",
     "Pcs.agent_version": "what the image has, against which rules judge what the agent must support",
-    **dict.fromkeys(
-        ("HyperPodInference.kv_cache", "Serving.disaggregated"),
-        "asks rules to look at it; `job endpoint` and `job serve` are told again",
-    ),
 }
 """Settings that only rules are seen to read, each with what it is for. It may only shrink."""
 

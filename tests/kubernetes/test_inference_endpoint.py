@@ -209,6 +209,7 @@ TAINTED = {
             (*S3, "--kv-cache", "tiered"),
             "tiered storage",
         ),
+        (PLAIN, (*S3, "--kv-cache", "tiered"), "add orchestrator.inference.kv_cache: tiered"),
         ({}, ("--model", "s3://models/a/../b"), "characters that are not allowed"),
         ({}, ("--model", "s3://models/a\nb"), "characters that are not allowed"),
         ({}, ("--model", "s3://models/$(HOME)"), "characters that are not allowed"),

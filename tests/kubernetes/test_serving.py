@@ -236,12 +236,22 @@ def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
         (
             {"orchestrator.leader_worker_set": False, "orchestrator.serving.over_nodes": False},
             (*FSX, "--nodes", "2"),
-            "orchestrator.leader_worker_set is off",
+            "add orchestrator.serving.over_nodes: true",
         ),
         (
             {"node_groups.serve.instance_type": "g6.4xlarge", "orchestrator.serving.disaggregated": False},
             (*FSX, "--disaggregate", "1:1", "--router-image", "a"),
             "has no EFA",
+        ),
+        (
+            {"orchestrator.serving.disaggregated": False},
+            (*FSX, "--disaggregate", "1:1", "--router-image", "a"),
+            "add orchestrator.serving.disaggregated: true",
+        ),
+        (
+            {"orchestrator.serving": ...},
+            (*FSX, "--group", "serve", "--nodes", "2"),
+            "add orchestrator.serving: {groups: [serve], over_nodes: true}",
         ),
     ],
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.cli.serving_model import plain_model, source_of
 from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from ultracluster.config.hyperpod_eks import HyperPodInference
     from ultracluster.config.kubernetes import HyperPodEks
-    from ultracluster.kubernetes.inference_endpoint import Cache, Endpoint, Routing, Scaling, Source
+    from ultracluster.kubernetes.inference_endpoint import Cache, Endpoint, Routing, Scaling
     from ultracluster.kubernetes.serving_pod import Engine, Server
     from ultracluster.model import Cluster
     from ultracluster.model.serving_fit import Share
@@ -24,15 +25,12 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._:/@-]{0,400}")
-_HUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
-_FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}")
 _TWO = re.compile(r"([0-9]{1,4}):([0-9]{1,4})")
 _RELEASE = re.compile(r":v?([0-9]+)\.([0-9]+)\.([0-9]+)")
 _FOR_ADMINISTRATORS = (
     "Members of teams may not make this, which no queue counts: an administrator applies it."
 )
 _REDIS = re.compile(r"rediss?://([A-Za-z0-9._:-]{1,200}@)?[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?(/[0-9]{1,3})?")
-_FOLDER = re.compile(r"[A-Za-z0-9/._=+@:-]{1,800}")
 _OURS = ("--host", "--port", "--model", "--model-path")
 """Arguments of engines that Service, probes and metrics depend on."""
 
@@ -127,7 +125,7 @@ def endpoint(
             name=name,
             pool=pool,
             share=share,
-            source=_source(cluster, wanted, model, pool.group, file_system, token_secret),
+            source=source_of(cluster, wanted, model, pool.group, file_system, token_secret),
             image=image,
             engine=engine,
             replicas=scaling.least or 1 if scaling else decode,
@@ -141,7 +139,7 @@ def endpoint(
             team=team,
             arguments=tuple(arg or ()),
         )
-        _cached(settings, made)
+        _cached(settings, wanted, made)
         _routed(settings, wanted, made)
         _apart(settings, wanted, made)
         _fits(cluster, made, max(decode, scaling.most if scaling else 0))
@@ -200,7 +198,7 @@ def serve(
             share=share,
             engine=engine,
             image=image,
-            model=_plain_model(cluster, model, pool.group),
+            model=plain_model(cluster, model, pool.group),
             replicas=decode,
             prefill=prefill,
             router_image=_router(engine, image, router_image) if prefill else None,
@@ -209,6 +207,7 @@ def serve(
             arguments=tuple(arg or ()),
         )
         _plain_apart(made)
+        _declared(cluster, pool.group, nodes=nodes, apart=apart)
         check_replicas(cluster, pool, share, prefill + decode, team)
         objects = serving_manifests(cluster, made)
     except ValueError as error:
@@ -322,95 +321,6 @@ def _two(text: str, option: str, example: str) -> tuple[int, int]:
     return first, second
 
 
-def _source(
-    cluster: Cluster,
-    wanted: HyperPodInference,
-    model: str,
-    group: str,
-    file_system: str | None,
-    secret: str | None,
-) -> Source:
-    from ultracluster.kubernetes.inference_endpoint import Source
-
-    if file_system is not None and not model.startswith("/"):
-        raise ValueError(f"--file-system is for a folder on Lustre, and --model is {model}")
-    if model.startswith("s3://"):
-        bucket, _, folder = model.removeprefix("s3://").rstrip("/").partition("/")
-        if not folder:
-            raise ValueError(
-                f"--model {model} names a bucket and no folder in it: s3://{bucket or '<bucket>'}/<folder>"
-            )
-        _check_folder(model, folder)
-        if not wanted.model_reader_role_arn and bucket not in wanted.model_buckets:
-            raise ValueError(
-                f"pods may not read {bucket}: orchestrator.inference.model_buckets names "
-                f"{', '.join(map(str, wanted.model_buckets)) or 'none'}"
-            )
-        return Source(kind="s3", place=bucket, folder=folder, region=cluster.region)
-    if model.startswith("/"):
-        return _on_lustre(cluster, model, group, file_system)
-    return Source(kind="huggingface", place=_hub(cluster, model), token_secret=secret)
-
-
-def _on_lustre(cluster: Cluster, model: str, group: str, file_system: str | None) -> Source:
-    from ultracluster.kubernetes.inference_endpoint import Source
-
-    folder = _folder(cluster, model, group)
-    if file_system is None or not _FILE_SYSTEM.fullmatch(file_system):
-        raise ValueError(
-            "the operator mounts the file system by its id: --file-system fs-... (`aws fsx "
-            "describe-file-systems`, or the output LustreId of the storage stack)"
-        )
-    return Source(kind="fsx", place=file_system, folder=folder)
-
-
-def _folder(cluster: Cluster, model: str, group: str) -> str:
-    """Of a model on a Lustre file system that the group mounts, below its mount path."""
-    mounts = [str(one.mount_path) for one in cluster.lustres_of(group).values()]
-    if not mounts:
-        raise ValueError(f"--model {model} is a folder, and there is no Lustre file system")
-    folders = {mount: model.removeprefix(f"{mount}/").strip("/") for mount in mounts}
-    found = [mount for mount in mounts if model.startswith(f"{mount}/") and folders[mount]]
-    if not found or ".." in model.split("/"):
-        there = " and ".join(mounts)
-        raise ValueError(
-            f"--model {model} is not on Lustre, which is mounted at {there}: {mounts[0]}/<folder>"
-        )
-    folder = folders[max(found, key=len)]
-    _check_folder(model, folder)
-    return folder
-
-
-def _check_folder(model: str, folder: str) -> None:
-    if not _FOLDER.fullmatch(folder) or ".." in folder.split("/"):
-        raise ValueError(f"--model {model!r} has characters that are not allowed there")
-
-
-def _hub(cluster: Cluster, model: str) -> str:
-    name = model.removeprefix("hf:")
-    if not model.startswith("hf:") or not _HUB.fullmatch(name):
-        raise ValueError(
-            f"--model {model!r} is no s3://bucket/folder, no folder, and no hf:organisation/model"
-        )
-    if cluster.environment.network.egress == "closed":
-        raise ValueError(
-            "Hugging Face is in the internet, which `egress: closed` does not reach: S3 or Lustre"
-        )
-    return name
-
-
-def _plain_model(cluster: Cluster, model: str, group: str) -> str:
-    if model.startswith("s3://"):
-        raise ValueError(
-            "a plain server reads folders and Hugging Face: link the bucket to Lustre "
-            "(storage.lustre.data_repositories), or serve it by `job endpoint` on HyperPod"
-        )
-    if model.startswith("/"):
-        _folder(cluster, model, group)
-        return model
-    return _hub(cluster, model)
-
-
 def _scaling(wanted: HyperPodInference, text: str | None, invocations: float) -> Scaling | None:
     from ultracluster.kubernetes.inference_endpoint import Scaling
 
@@ -424,7 +334,7 @@ def _scaling(wanted: HyperPodInference, text: str | None, invocations: float) ->
     return Scaling(least=least, most=most, invocations=invocations)
 
 
-def _cached(settings: HyperPodEks, made: Endpoint) -> None:
+def _cached(settings: HyperPodEks, wanted: HyperPodInference, made: Endpoint) -> None:
     cache: Cache = made.cache
     if made.engine != "vllm" and cache in ("l2-redis", "tiered"):
         raise ValueError(f"the operator caches for vLLM only, and this is {made.engine}: --kv-cache none")
@@ -436,6 +346,11 @@ def _cached(settings: HyperPodEks, made: Endpoint) -> None:
         raise ValueError(
             "--kv-cache tiered is kept in HyperPod's tiered storage, which the cluster does not have: "
             "orchestrator.tiered_checkpoints_percent: 20"
+        )
+    if cache == "tiered" and wanted.kv_cache != "tiered":
+        raise ValueError(
+            "--kv-cache tiered shares what prompts left between endpoints, which the environment does not "
+            "declare: add orchestrator.inference.kv_cache: tiered"
         )
 
 
@@ -515,6 +430,21 @@ def _plain_apart(made: Server) -> None:
     kind = made.pool.instance_type
     if not kind.least_efa_interfaces:
         raise ValueError(f"{kind.name} has no EFA, over which NIXL hands caches over: without --disaggregate")
+
+
+def _declared(cluster: Cluster, group: str, *, nodes: int, apart: str | None) -> None:
+    """Refuse what rules have not judged: the environment says which of both its servers may do."""
+    from ultracluster.config.kubernetes import Eks, HyperPodEks
+
+    assert isinstance(cluster.settings, Eks | HyperPodEks)
+    serving = cluster.settings.serving
+    for option, setting, declared in (
+        (f"--nodes {nodes}" if nodes > 1 else "", "over_nodes", serving and serving.over_nodes),
+        (f"--disaggregate {apart}" if apart else "", "disaggregated", serving and serving.disaggregated),
+    ):
+        if option and not declared:
+            line = f".{setting}: true" if serving else f": {{groups: [{group}], {setting}: true}}"
+            raise ValueError(f"{option} is for environments that declare it: add orchestrator.serving{line}")
 
 
 def _endpoint_notes(cluster: Cluster, made: Endpoint) -> list[str]:

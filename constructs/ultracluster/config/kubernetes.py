@@ -102,9 +102,10 @@ class Serving(Model):
     """Compute groups with NVIDIA GPUs whose nodes serve models; the first is that of `job serve` unless it
     names another."""
     over_nodes: bool = False
-    """One replica may span several nodes; needs `leader_worker_set`."""
+    """One replica may span several nodes (`job serve --nodes`); needs `leader_worker_set`."""
     disaggregated: bool = False
-    """Prefill and decode may run on nodes of their own, and hand caches over through NIXL and EFA."""
+    """Prefill and decode may run on nodes of their own (`job serve --disaggregate`), and hand caches over
+    through NIXL and EFA."""
 
 
 class _Kubernetes(Model):

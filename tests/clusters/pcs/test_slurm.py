@@ -44,7 +44,9 @@ def refused(cluster: Cluster, **more: dict[str, str]) -> list[str]:
                       settings.slurm_version)]  # fmt: skip
     for group in cluster.groups.values():
         made = node_configuration(settings, group.settings, group.type) if group.type else None
-        for line in (made.gres_custom_settings if made else None) or ():
+        lines = made.gres_custom_settings if made else None
+        assert lines is None or isinstance(lines, list)
+        for line in lines or ():
             assert isinstance(line, dict)
             says += refusals("gres.conf", line | more.get("gres", {}), settings.slurm_version)
     return [one.says for one in says]
