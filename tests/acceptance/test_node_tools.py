@@ -65,6 +65,8 @@ def test_trainium_has_the_script_of_nccom_test_and_other_types_none() -> None:
 
 def test_the_script_measures_the_collective_that_is_asked_for() -> None:
     for name in ("p5en.48xlarge", "trn2.48xlarge"):
-        assert "\nCOLLECTIVE=all_to_all\n" in slurm_script(instance_types()[name], collective="all_to_all")
-    with pytest.raises(ValueError, match="there is no collective 'broadcast'"):
+        assert "\nCOLLECTIVE=all_gather\n" in slurm_script(instance_types()[name], collective="all_gather")
+    with pytest.raises(ValueError, match="measures no collective 'broadcast'; there are all_reduce, all_g"):
         slurm_script(P5EN, collective="broadcast")
+    with pytest.raises(ValueError, match="guide of nccom-test names no collective 'all_to_all'"):
+        slurm_script(instance_types()["trn2.48xlarge"], collective="all_to_all")

@@ -18,8 +18,8 @@ class Collective:
 
     program: str
     """Name of the program of nccl-tests."""
-    nccom: str
-    """Word that nccom-test takes."""
+    nccom: str | None
+    """Word that nccom-test takes; None: its guide names none."""
     weight: int
     """Bus bandwidth is weight x (n-1)/n times the algorithm's."""
     by_rank: bool = False
@@ -35,15 +35,21 @@ COLLECTIVES: Final[Mapping[str, Collective]] = MappingProxyType({
     ALL_REDUCE: Collective("all_reduce_perf", "allr", 2),
     "all_gather": Collective("all_gather_perf", "allg", 1),
     "reduce_scatter": Collective("reduce_scatter_perf", "redsct", 1),
-    "all_to_all": Collective("alltoall_perf", "alltoall", 1, by_rank=True),
+    "all_to_all": Collective("alltoall_perf", None, 1, by_rank=True),
 })  # fmt: skip
 """By the name of `--collective`; gates are for the first one only, of which figures are published."""
 
 
-def check_collective(name: str) -> None:
-    """Raise ValueError, with the names that there are, where nothing measures a collective of this name."""
-    if name not in COLLECTIVES:
-        raise ValueError(f"there is no collective {name!r}; measured are {', '.join(COLLECTIVES)}")
+def check_collective(name: str, *, neuron: bool = False) -> None:
+    """Raise ValueError, with the names that there are, where nothing measures a collective of this name.
+
+    Args:
+        neuron: by nccom-test, on Trainium.
+    """
+    measured = [one for one, row in COLLECTIVES.items() if row.nccom or not neuron]
+    if name not in measured:
+        tool = "the guide of nccom-test names" if neuron else "nccl-tests measures"
+        raise ValueError(f"{tool} no collective {name!r}; there are {', '.join(measured)}")
 
 
 def collective_of(program: str) -> str | None:

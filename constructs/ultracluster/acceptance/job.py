@@ -66,8 +66,6 @@ def manifest(
         ValueError: a value cannot be used; the message says why and what can.
     """
     kind = instance_type.removeprefix("ml.")
-    check_collective(collective)
-    program = program or f"/opt/nccl-tests/build/{COLLECTIVES[collective].program}"
     facts = known_type(kind)
     if facts is None:
         near = ", ".join(nearest_instance_types(kind)) or "none"
@@ -84,6 +82,9 @@ def manifest(
         raise ValueError(f"{kind} has no EFA: there is no fabric to measure")
     if nodes < 1:
         raise ValueError(f"{nodes} nodes: at least one, and from four on the fabric is judged")
+    neuron = facts.accelerator.manufacturer == "AWS"
+    check_collective(collective, neuron=neuron)
+    program = program or f"/opt/nccl-tests/build/{COLLECTIVES[collective].program}"
     for what, value, form in (
         ("name", name, _NAME),
         ("namespace", namespace, _NAME),
@@ -93,7 +94,6 @@ def manifest(
         if not form.fullmatch(value):
             raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
 
-    neuron = facts.accelerator.manufacturer == "AWS"
     domain = bool(facts.imex) and mnnvl
     folder = scripts_folder() / "acceptance"
     # of unknown memory: as of most types

@@ -61,13 +61,14 @@ def slurm_script(
     Raises:
         ValueError: there is no such collective, or the type has no accelerators that a job measures.
     """
-    check_collective(collective)
     if kind.accelerator is None:
         raise ValueError(
             f"{kind.name} has no accelerators, whose collectives nccl-tests and nccom-test measure"
         )
+    neuron = kind.accelerator.manufacturer == "AWS"
+    check_collective(collective, neuron=neuron)
     folder = scripts_folder() / "acceptance"
-    if kind.accelerator.manufacturer == "AWS":
+    if neuron:
         return _measuring((folder / "nccom_test.sbatch").read_text(encoding="utf-8"), collective)
     text = _measuring((folder / "nccl_tests.sbatch").read_text(encoding="utf-8"), collective)
     before, place, after = text.partition(_PLACE)
