@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ultracluster.catalog.regions import regions
-from ultracluster.catalog.zone_kinds import ZoneKind, zone_kind, zone_rows
+from ultracluster.catalog.zone_kinds import ZONE_WORDS, ZoneKind, refused_kinds, zone_kind, zone_rows
 from ultracluster.rules import all_rules
 
 
@@ -36,3 +36,9 @@ def test_rows_name_rules_that_are_about_their_orchestrators() -> None:
             kinds = rules[row.rule].kinds
             assert kinds is None or set(row.on) <= kinds
             assert (rules[row.rule].severity == "error") is (row.verdict == "refused")
+
+
+@pytest.mark.parametrize("rule", ["EKS017", "PCS097"])
+def test_control_planes_are_in_zones_of_the_region(rule: str) -> None:
+    assert set(refused_kinds(rule)) == set(ZONE_WORDS) - {"zone"}
+    assert not refused_kinds("ENV037")  # discouraged: nodes may be there

@@ -43,6 +43,11 @@ def zone_kind(zone_id: str) -> ZoneKind:
     return "wavelength" if re.search(r"-wl[z\d]", zone_id) else "local"
 
 
+def refused_kinds(rule: str) -> Collection[ZoneKind]:
+    """Kinds of zones in which a rule's service puts nothing; each rule is of one part of a service."""
+    return {kind for row in zone_rows() if row.rule == rule and row.verdict == "refused" for kind in row.kinds}
+
+
 @cache
 def zone_rows() -> tuple[ZoneRow, ...]:
     """All rows."""

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from ultracluster.catalog import Region
 from ultracluster.catalog.address_ranges import public_addresses, range_of
 from ultracluster.catalog.eks import refused_zones
-from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind
+from ultracluster.catalog.zone_kinds import ZONE_WORDS, refused_kinds, zone_kind
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
 from ultracluster.config.network import Network
@@ -92,10 +92,8 @@ def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) ->
             continue
         if zone in refused_zones():
             why = f"EKS does not accept a subnet in {zone} for a control plane"
-        elif in_local_zone(home, zone):
-            why = (
-                f"{zone} is a {ZONE_WORDS[zone_kind(zone)]}, where EKS accepts no subnet for a control plane"
-            )
+        elif (kind := zone_kind(zone)) in refused_kinds("EKS017"):
+            why = f"{zone} is a {ZONE_WORDS[kind]}, where EKS accepts no subnet for a control plane"
         else:
             continue
         others = _other_zones(home, network, settings)

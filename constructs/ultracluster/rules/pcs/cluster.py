@@ -8,7 +8,7 @@ from datetime import date
 
 from ultracluster.catalog import Region
 from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
-from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind
+from ultracluster.catalog.zone_kinds import ZONE_WORDS, refused_kinds, zone_kind
 from ultracluster.config import Environment
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
@@ -136,11 +136,12 @@ def size_named(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
     date="2026-11-27",
 )
 def controller_zone(network: Network, home: Region, cluster: Cluster) -> Iterator[Breach]:
-    if parent_zone(network) is None:
+    zone = parent_zone(network) or network.zone_id
+    if (kind := zone_kind(zone)) in refused_kinds("PCS097"):
         yield Breach(
             ("zone_id",),
-            f"the interface of the controller would be in {network.zone_id}, and PCS accepts no subnet of a "
-            f"{ZONE_WORDS[zone_kind(network.zone_id)]} for it.",
+            f"the interface of the controller would be in {zone}, and PCS accepts no subnet of a "
+            f"{ZONE_WORDS[kind]} for it.",
             with_zone_of_region(cluster, home),
         )
 
