@@ -108,8 +108,10 @@ def choose(
             document["types"] = _types_document(size, capacity or "")
         write_json("choose", document)
     else:
-        types = f"{_types_text(size, capacity or '')}\n" if size else ""
-        sys.stdout.write(types + _text(ranks, wanted, instance_type or ""))
+        if size:
+            sys.stdout.write(_types_text(size, capacity or ""))
+            sys.stdout.write("\n")
+        sys.stdout.write(_text(ranks, wanted, instance_type or ""))
 
 
 def _parameters(model: str | None) -> float | None:
