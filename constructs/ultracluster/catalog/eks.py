@@ -50,9 +50,10 @@ def refused_zones() -> tuple[str, ...]:
     return tuple(_document()["refused_zones"]["zones"])
 
 
-def addons() -> tuple[str, ...]:
-    """Names of the add-ons, in the order in which they are installed."""
-    return tuple(_document()["addons"])
+def addons() -> dict[str, str | None]:
+    """Names of the add-ons, in the order in which they are installed, each with the setting that asks for it;
+    None where every cluster has it."""
+    return {name: row.get("asked") for name, row in _document()["addons"].items()}
 
 
 def addon_version(name: str, kubernetes: str) -> str:

@@ -35,6 +35,7 @@ from ultracluster.config.parallelcluster import (
 )
 from ultracluster.config.pcs import PcsAccounting
 from ultracluster.config.slurm import Partition
+from ultracluster.config.storage import JobBucket
 
 
 class HyperPodSlurmSettings(TypedDict, total=False):
@@ -120,6 +121,7 @@ class KubernetesSettings(TypedDict, total=False):
     chart_values: dict[str, dict[str, Any]]
     capabilities: Capabilities
     pod_security: Literal["restricted", "baseline"]
+    mountpoint_s3: dict[str, JobBucket]
     network_policies: bool
 
 

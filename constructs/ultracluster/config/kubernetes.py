@@ -17,6 +17,7 @@ from ultracluster.config.hyperpod_eks import (
 )
 from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.nodes import GroupName, SharedRestrictedLustre
+from ultracluster.config.storage import JobBucket, VolumeName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
@@ -187,6 +188,10 @@ class _Kubernetes(Model):
     """What pods in the namespace `default` may be (Kubernetes documentation, Pod Security Standards):
     `baseline` lets a container be root, which the acceptance test's SSH server is, `restricted` does not. A
     team's namespace has a level of its own."""
+    mountpoint_s3: Annotated[dict[VolumeName, JobBucket], Field(max_length=8)] = {}
+    """Folders of S3 as volumes, by name: the claim `s3-<name>` in `default` and in each team's namespace,
+    which jobs mount at `/s3/<name>`. Mountpoint for Amazon S3 serves them, by one role for all pods of the
+    cluster (docs/kubernetes.md)."""
     network_policies: bool = True
     """Pods of `default` and of teams' namespaces speak only within their namespace, to DNS and to HTTPS: the
     VPC CNI enforces network policies. Off for clusters with another network plugin. It does not hold for EFA,

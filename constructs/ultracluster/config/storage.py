@@ -27,6 +27,8 @@ KeyArn = Annotated[
 ]
 FileSystemId = Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$"), OR_TOKEN]
 LustreName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$", examples=["rack2"])]
+VolumeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$", examples=["datasets"])]
+"""Part of a claim's name. Without `-`: behind it stands the namespace in the volume's."""
 FIRST_LUSTRE = "storage.lustre"
 """What the first file system is called beside those of `storage.further_lustre`, none of which can have this
 name."""
@@ -328,7 +330,8 @@ class ExistingBucket(Model):
 
 
 class JobBucket(Model):
-    """What jobs on Slurm nodes may reach in a bucket of S3, by a role of their own (docs/security.md)."""
+    """What jobs may reach in a bucket of S3, by a role of their own: users on Slurm nodes, or volumes of
+    pods (docs/security.md)."""
 
     bucket: BucketName
     """A bucket made elsewhere, in the Region of the cluster; its policy must not refuse the role."""

@@ -10,7 +10,7 @@ from ultracluster.kubernetes.claims import job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.jax_launch import launch
 from ultracluster.kubernetes.pod_security import container_context, pod_context
-from ultracluster.kubernetes.storage import lustre_claim
+from ultracluster.kubernetes.storage import lustre_claim, s3_claims
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import Cluster
@@ -56,6 +56,7 @@ def pod_template(
     volumes: list[Manifest] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
     home = cluster.environment.storage.openzfs
     places = {lustre_claim(name): one.mount_path for name, one in cluster.lustres_of(pool.group).items()}
+    places |= s3_claims(cluster.kubernetes.mountpoint_s3 if cluster.kubernetes else {})
     for claim, path in {**places, **({"home": home.mount_path} if home else {})}.items():
         mounts.append({"name": claim, "mountPath": path})
         volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim}})

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ultracluster.config.storage import FIRST_LUSTRE
+from ultracluster.config.storage import FIRST_LUSTRE, JobBucket
 
 Manifest = dict[str, Any]
+_ANY_GIB = 1200
+"""Kubernetes asks for a size, and nobody looks at it."""
 
 
 def lustre_claim(name: str) -> str:
@@ -57,6 +59,49 @@ def lustre_volume(
     }
     options = ["flock", "noatime", *(["ro"] if read_only else [])]
     return _pair(name, namespace, capacity_gib or 1200, source, options)
+
+
+def s3_claims(volumes: Mapping[str, JobBucket]) -> dict[str, str]:
+    """Claims of the volumes of `mountpoint_s3`, and where jobs mount each."""
+    return {f"s3-{name}": f"/s3/{name}" for name in volumes}
+
+
+def s3_volume(
+    name: str, asked: JobBucket, *, region: str, namespace: str = "default", user: int | None = None
+) -> tuple[Manifest, Manifest]:
+    """A folder of S3 through Mountpoint's CSI driver (awslabs/mountpoint-s3-csi-driver 57c6bed,
+    docs/CONFIGURATION.md, examples/kubernetes/static_provisioning).
+
+    Args:
+        name: of the volume; its claim is `s3-<name>`.
+        asked: the folder, and whether it is written.
+        region: of the bucket: pods do not reach the metadata of nodes, which would tell.
+        namespace: of the claim.
+        user: who owns the files in the eyes of pods; by default whoever writes may.
+
+    Returns:
+        The volume and its claim.
+    """
+    claim = f"s3-{name}"
+    source: Manifest = {
+        "csi": {
+            "driver": "s3.csi.aws.com",
+            "volumeHandle": f"{claim}-{namespace}",  # of two with one handle the driver serves one
+            "volumeAttributes": {"bucketName": asked.bucket},
+        }
+    }
+    # pods that are not root see nothing without it
+    options = ["allow-other", f"region {region}"]
+    if asked.prefix:
+        options.append(f"prefix {asked.prefix.rstrip('/')}/")
+    if user is not None:
+        options += [f"uid={user}", f"gid={user}"]
+    if not asked.write:
+        options.append("read-only")
+    else:
+        options += ["allow-delete", "allow-overwrite"]
+        options += ["dir-mode=0777", "file-mode=0666"] if user is None else []
+    return _pair(claim, namespace, _ANY_GIB, source, options)
 
 
 def open_zfs_volume(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from ultracluster.catalog.eks import addon_version as eks_addon_version
 from ultracluster.catalog.hyperpod_eks import (
     addon_order,
     hyperpod_addon_version,
@@ -18,7 +19,11 @@ from ultracluster.model.cluster import Cluster
 ADDON: HyperPodAddon = "amazon-sagemaker-hyperpod-inference"
 NAMESPACE = "hyperpod-inference-system"
 """Of the operator, its load balancer controller, KEDA and the gateway."""
-BEFORE: tuple[HyperPodAddon, ...] = ("aws-mountpoint-s3-csi-driver", "metrics-server", "cert-manager")
+S3_DRIVER: HyperPodAddon = "aws-mountpoint-s3-csi-driver"
+"""It mounts models for the operator, and the volumes of `mountpoint_s3`."""
+S3_DRIVER_FLOOR = "v2.0.0-eksbuild.1"
+"""The first that takes a role by Pod Identity, as the volumes of `mountpoint_s3` have it."""
+BEFORE: tuple[HyperPodAddon, ...] = (S3_DRIVER, "metrics-server", "cert-manager")
 """Add-ons that it requires and that nothing else here brings; the driver for FSx comes with a file system."""
 _MOST_OF_A_NAME = 64
 _HASH = 8
@@ -41,6 +46,8 @@ def addon_version(settings: HyperPodEks, name: HyperPodAddon) -> str:
     inference operator requires where there is one."""
     if name in settings.addon_versions:
         return settings.addon_versions[name]
+    if name == S3_DRIVER and settings.mountpoint_s3:
+        return eks_addon_version(name, settings.kubernetes_version)
     ours = hyperpod_addon_version(name)
     least = inference_needs().get(name) if settings.inference else None
     return max(ours, least, key=addon_order) if least else ours
@@ -63,6 +70,8 @@ __all__ = [
     "ADDON",
     "BEFORE",
     "NAMESPACE",
+    "S3_DRIVER",
+    "S3_DRIVER_FLOOR",
     "addon_version",
     "inference_has",
     "inference_of",

@@ -12,7 +12,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.network import Network
 from ultracluster.config.parallelcluster import ParallelCluster
-from ultracluster.config.storage import ExistingKey, KeysByPurpose
+from ultracluster.config.storage import ExistingKey, JobBucket, KeysByPurpose
 from ultracluster.model.cluster import Cluster
 from ultracluster.model.endpoints import words_of
 
@@ -83,9 +83,7 @@ def named_buckets(environment: Environment) -> Iterator[str]:
         yield from (link.bucket for link in links.values() if link.bucket)
     if environment.software.mirror and not is_token(environment.software.mirror):
         yield s3_place(environment.software.mirror)[0]
-    for asked in storage.job_buckets:
-        if asked.write:
-            yield asked.bucket
+    yield from (asked.bucket for asked in _of_jobs(environment) if asked.write)
     for group in environment.node_groups.values():
         if group.restricted:
             yield from group.restricted.writes
@@ -98,13 +96,20 @@ def named_buckets(environment: Environment) -> Iterator[str]:
 
 def read_only_buckets(environment: Environment) -> Iterator[str]:
     """Buckets that the file names and that are only read."""
-    yield from (one.bucket for one in environment.storage.job_buckets if not one.write)
+    yield from (one.bucket for one in _of_jobs(environment) if not one.write)
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference:
         yield from settings.inference.model_buckets
     for group in environment.node_groups.values():
         if group.restricted:
             yield from group.restricted.reads
+
+
+def _of_jobs(environment: Environment) -> Iterator[JobBucket]:
+    """What users' jobs reach by a role of their own, and what pods mount."""
+    yield from environment.storage.job_buckets
+    if environment.kubernetes:
+        yield from environment.kubernetes.mountpoint_s3.values()
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:

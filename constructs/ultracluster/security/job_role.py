@@ -15,6 +15,7 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 ASSUME = ("sts:AssumeRole", "sts:SetSourceIdentity")
 """With the user's name as source identity, which CloudTrail shows beside every call of the session."""
 _READ = ["s3:GetObject"]
+_MOUNT_WRITE = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:PutObject"]
 _WRITE = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:ListMultipartUploadParts", "s3:PutObject"]
 
 
@@ -61,13 +62,7 @@ class JobRole(Construct):
             description=f"Jobs of users of the cluster {cluster_name}",
         )
         self._trust(["sts:SetSourceIdentity"], trusted)
-        accepted: dict[str, str] = {}
-        for number, bucket in enumerate(buckets, start=1):
-            files = self._reach(bucket, str(number) if len(buckets) > 1 else "")
-            accepted[wildcard(self, files)] = (
-                "What storage.job_buckets names, as files of S3 have no ARN yet."
-            )
-        acknowledge(self, accepted)
+        allow_buckets(self.role, buckets)
 
     def grant_assume(self, node_role: iam.IRole) -> None:
         """Let nodes with this role hand out credentials; it may be another one than those it was made for."""
@@ -90,35 +85,55 @@ class JobRole(Construct):
             )
         )
 
-    def _reach(self, asked: JobBucket, number: str) -> str:
-        """Adds the statements of one bucket; returns the ARN of its files."""
-        stack = Stack.of(self)
-        bucket = f"arn:{stack.partition}:s3:::{asked.bucket}"
-        prefix = (asked.prefix or "").rstrip("/")
-        files = f"{bucket}/{prefix}/*" if prefix else f"{bucket}/*"
-        within = {"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}} if prefix else None
-        self._allow(f"ListBucket{number}", ["s3:ListBucket"], [bucket], within)
-        self._allow(f"FindBucket{number}", ["s3:GetBucketLocation"], [bucket])
-        self._allow(f"ReadFiles{number}", _READ, [files])
-        if asked.write:
-            self._allow(f"WriteFiles{number}", _WRITE, [files])
-        if asked.key:
-            through = {"StringEquals": {"kms:ViaService": f"s3.{stack.region}.{stack.url_suffix}"}}
-            actions = ["kms:Decrypt", *(["kms:GenerateDataKey"] if asked.write else [])]
-            self._allow(f"UseKey{number}", actions, [asked.key.arn], through)
-        return files
 
-    def _allow(
-        self, sid: str, actions: list[str], resources: list[str], conditions: object | None = None
-    ) -> None:
-        self.role.add_to_policy(
-            iam.PolicyStatement(
-                sid=sid,
-                actions=actions,
-                resources=resources,
-                conditions=cast("dict[str, object] | None", conditions),
-            )
+def allow_buckets(role: iam.Role, buckets: Sequence[JobBucket], *, mounts: bool = False) -> None:
+    """What is asked for of each, in statements of their own.
+
+    Args:
+        mounts: for Mountpoint, which neither asks for a bucket's Region nor lists parts of uploads.
+    """
+    accepted: dict[str, str] = {}
+    for number, bucket in enumerate(buckets, start=1):
+        files = _reach(role, bucket, str(number) if len(buckets) > 1 else "", mounts=mounts)
+        accepted[wildcard(role, files)] = (
+            "What mountpoint_s3 and model_buckets name, as files of S3 have no ARN yet."
+            if mounts
+            else "What storage.job_buckets names, as files of S3 have no ARN yet."
         )
+    acknowledge(role, accepted)
+
+
+def _reach(role: iam.Role, asked: JobBucket, number: str, *, mounts: bool) -> str:
+    """Adds the statements of one bucket; returns the ARN of its files."""
+    stack = Stack.of(role)
+    bucket = f"arn:{stack.partition}:s3:::{asked.bucket}"
+    prefix = (asked.prefix or "").rstrip("/")
+    files = f"{bucket}/{prefix}/*" if prefix else f"{bucket}/*"
+    within = {"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}} if prefix else None
+    _allow(role, f"ListBucket{number}", ["s3:ListBucket"], [bucket], within)
+    if not mounts:
+        _allow(role, f"FindBucket{number}", ["s3:GetBucketLocation"], [bucket])
+    _allow(role, f"ReadFiles{number}", _READ, [files])
+    if asked.write:
+        _allow(role, f"WriteFiles{number}", _MOUNT_WRITE if mounts else _WRITE, [files])
+    if asked.key:
+        through = {"StringEquals": {"kms:ViaService": f"s3.{stack.region}.{stack.url_suffix}"}}
+        actions = ["kms:Decrypt", *(["kms:GenerateDataKey"] if asked.write else [])]
+        _allow(role, f"UseKey{number}", actions, [asked.key.arn], through)
+    return files
+
+
+def _allow(
+    role: iam.Role, sid: str, actions: list[str], resources: list[str], conditions: object | None = None
+) -> None:
+    role.add_to_policy(
+        iam.PolicyStatement(
+            sid=sid,
+            actions=actions,
+            resources=resources,
+            conditions=cast("dict[str, object] | None", conditions),
+        )
+    )
 
 
 def _trusted(nodes: Sequence[str], never: Sequence[str]) -> dict[str, object]:
@@ -130,4 +145,4 @@ def _trusted(nodes: Sequence[str], never: Sequence[str]) -> dict[str, object]:
     return conditions | ({"ArnNotLike": {"aws:PrincipalArn": list(never)}} if never else {})
 
 
-__all__ = ["ASSUME", "JobRole"]
+__all__ = ["ASSUME", "JobRole", "allow_buckets"]

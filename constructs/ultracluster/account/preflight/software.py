@@ -11,7 +11,7 @@ from ultracluster.catalog.eks import addon_version, addons
 from ultracluster.config.kubernetes import HyperPodAddon
 from ultracluster.config.orchestrator import Eks, HyperPodEks
 from ultracluster.model import Cluster, Group
-from ultracluster.model.inference import BEFORE
+from ultracluster.model.inference import BEFORE, S3_DRIVER
 from ultracluster.model.inference import addon_version as hyperpod_version
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 
@@ -37,7 +37,11 @@ def wanted_addons(cluster: Cluster) -> dict[str, str]:
     plane = cluster.kubernetes
     assert plane
     try:
-        found = {name: addon_version(name, plane.kubernetes_version) for name in addons()}
+        found = {
+            name: addon_version(name, plane.kubernetes_version)
+            for name, asked in addons().items()
+            if asked is None or getattr(plane, asked)
+        }
     except KeyError:  # a release that the catalogue lacks: rules say so
         found = {}
     match plane:
@@ -57,6 +61,8 @@ def _hyperpod_addons(cluster: Cluster, plane: HyperPodEks) -> dict[str, str]:
         "amazon-sagemaker-hyperpod-inference": plane.inference,
         "amazon-sagemaker-spaces": plane.spaces,
     }
+    if plane.mountpoint_s3:
+        parts[S3_DRIVER] = True
     if plane.inference:
         parts |= dict.fromkeys(BEFORE, True)
     return {name: hyperpod_version(plane, name) for name, wanted in parts.items() if wanted}

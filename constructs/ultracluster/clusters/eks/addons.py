@@ -15,14 +15,20 @@ from ultracluster.catalog.eks import addon_tolerations, addon_version
 from ultracluster.clusters.eks.interface import IEksControlPlane, arn_of
 from ultracluster.clusters.eks.roles import addon_role, allow_file_systems
 from ultracluster.clusters.eks.volume_rights import allow_volumes, allow_volumes_on_hyperpod
+from ultracluster.config.storage import JobBucket
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.security.job_role import allow_buckets
 
 MONITORING = {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
 """Of the node monitoring agent. By default its DCGM server tolerates no taint and runs on no GPU node of
 ours; the agent then calls each of them faulty, and node repair ends healthy nodes
 (aws/containers-roadmap#2567). The key is in the add-on's schema (awslabs/eks-node-monitoring-agent, charts,
 values.yaml)."""
+
+
+S3_DRIVER_VALUES = {"node": {"tolerateAllTaints": True}}
+"""Buckets are mounted on accelerated nodes, whatever taints their groups have."""
 
 
 class EksAddons(Construct):
@@ -36,6 +42,7 @@ class EksAddons(Construct):
         cluster: IEksControlPlane,
         key: kms.IKey | None = None,
         file_systems: bool = True,
+        buckets: Sequence[JobBucket] = (),
         hyperpod_volumes: bool = False,
         after: Sequence[IConstruct] = (),
         tolerations: Tolerations | None = None,
@@ -46,6 +53,7 @@ class EksAddons(Construct):
             cluster: a control plane with the add-ons of `EksControlPlane`; its release decides theirs.
             key: encrypts volumes; that of the control plane by default.
             file_systems: with the driver that mounts FSx for Lustre.
+            buckets: folders of S3 that Mountpoint's driver mounts, which is added for them.
             hyperpod_volumes: attach EBS volumes to HyperPod's nodes, too.
             after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
             tolerations: of the taints of these groups.
@@ -85,6 +93,31 @@ class EksAddons(Construct):
                 ),
             )
             added.node.add_dependency(*cluster.before_nodes, *after)
+        if buckets:
+            driver = s3_driver(
+                self,
+                cluster_name=cluster.cluster_name,
+                kubernetes_version=cluster.kubernetes_version,
+                buckets=buckets,
+            )
+            driver.node.add_dependency(*cluster.before_nodes, *after)
+
+
+def s3_driver(
+    scope: Construct, *, cluster_name: str, kubernetes_version: str, buckets: Sequence[JobBucket]
+) -> eks.CfnAddon:
+    """Mountpoint's driver, whose pods have one role for these folders, whoever mounts them."""
+    name = "aws-mountpoint-s3-csi-driver"
+    role = addon_role(scope, f"{_pascal(name)}Role", cluster_arn=arn_of(scope, cluster_name), addon=name)
+    allow_buckets(role, buckets, mounts=True)
+    return pinned_addon(
+        scope,
+        name,
+        cluster_name=cluster_name,
+        kubernetes_version=kubernetes_version,
+        accounts={"s3-csi-driver-sa": role},
+        values=S3_DRIVER_VALUES,
+    )
 
 
 def pinned_addon(

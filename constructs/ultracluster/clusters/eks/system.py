@@ -88,6 +88,8 @@ def add_system(
         cluster=plane,
         key=key,
         file_systems=cluster.lustre is not None or inference_of(cluster) is not None,
+        # on HyperPod it stays where the inference operator may have it, too: a name is taken once
+        buckets=() if cluster.traits.hyperpod else tuple(settings.mountpoint_s3.values()),
         hyperpod_volumes=cluster.traits.hyperpod,
         after=system,
         tolerations=system_tolerations(cluster),

@@ -11,8 +11,15 @@ from ultracluster.clusters.eks.kubectl import Kubectl
 from ultracluster.clusters.eks.system import System
 from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.config.storage import FIRST_LUSTRE, ExistingOpenZfs
+from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.scheduling import scheduling
-from ultracluster.kubernetes.storage import lustre_claim, lustre_volume, open_zfs_volume, scratch_volume
+from ultracluster.kubernetes.storage import (
+    lustre_claim,
+    lustre_volume,
+    open_zfs_volume,
+    s3_volume,
+    scratch_volume,
+)
 from ultracluster.model import Cluster
 from ultracluster.model.mounts import LustreMount, OpenZfsMount
 from ultracluster.storage.lustre_file_system import mounts_of
@@ -30,8 +37,8 @@ def add_volumes(
     further_lustre: Mapping[str, LustreMount],
     open_zfs: OpenZfsMount | None,
 ) -> dict[str, list[eks.KubernetesManifest]]:
-    """Claims `lustre`, `lustre-<name>` of further Lustre file systems, `home` and `scratch` in the namespace
-    `default` and in those of teams, by namespace.
+    """Claims `lustre`, `lustre-<name>` of further Lustre file systems, `home`, `scratch` and `s3-<name>` of
+    folders of S3 in the namespace `default` and in those of teams, by namespace.
 
     Args:
         kubectl: the way into the cluster.
@@ -111,10 +118,22 @@ def _volumes(
             capacity_gib=None if isinstance(home, ExistingOpenZfs) or home is None else home.capacity_gib,
         )
         volumes.append(kubectl.add_manifest(f"Home{suffix}", *manifests))
+    settings = cluster.kubernetes
+    for name, asked in settings.mountpoint_s3.items() if settings else ():
+        manifests = s3_volume(
+            name, asked, region=cluster.region, namespace=namespace, user=_users(cluster).get(namespace)
+        )
+        volumes.append(kubectl.add_manifest(f"S3-{name}{suffix}", *manifests))
     if groups := _groups_with_disks(cluster):
         manifests = scratch_volume(groups=groups, label=GROUP_LABEL, namespace=namespace)
         volumes.append(kubectl.add_manifest(f"Scratch{suffix}", *manifests))
     return volumes
+
+
+def _users(cluster: Cluster) -> dict[str, int | None]:
+    """Who pods of jobs run as, by namespace."""
+    teams = (None, *cluster.environment.teams)
+    return {job_namespace(cluster, team).name: job_user(cluster, team) for team in teams}
 
 
 def _groups_with_disks(cluster: Cluster) -> list[str]:

@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.hyperpod_addon import hyperpod_addon
 from ultracluster.clusters.eks.roles import addon_role
-from ultracluster.clusters.hyperpod.inference import InferenceParts
+from ultracluster.clusters.hyperpod.inference import InferenceParts, volumes_driver
 from ultracluster.clusters.hyperpod.spaces import SpacesRoles
 from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
@@ -88,6 +88,10 @@ class HyperPodAddons(Construct):
             found = (workspace_arn, metrics.workspace_arn if metrics else None)
             workspaces = tuple(dict.fromkeys(one for one in found if one))
             self._inference(hyperpod_cluster_arn, issuer_url, vpc, workspaces)
+        elif config.mountpoint_s3:
+            # where the operator would have it: it stays when the operator comes or goes
+            driver = volumes_driver(Construct(self, "Inference"), config=config, cluster_name=cluster_name)
+            driver.node.add_dependency(*after)
         if config.spaces:
             self._spaces(config.spaces)
 

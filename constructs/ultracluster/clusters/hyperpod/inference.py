@@ -18,15 +18,36 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
+from ultracluster.clusters.eks.addons import S3_DRIVER_VALUES, s3_driver
 from ultracluster.clusters.eks.roles import ANY, DESCRIBES
 from ultracluster.clusters.eks.web_identity import WebIdentity
 from ultracluster.config.hyperpod_eks import HyperPodInference
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.model.inference import NAMESPACE, addon_version, inference_has, operator_role_name
+from ultracluster.config.storage import JobBucket
+from ultracluster.model.inference import (
+    NAMESPACE,
+    S3_DRIVER,
+    addon_version,
+    inference_has,
+    operator_role_name,
+)
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.storage.buckets import CertificateBucket
 
-READER, METRICS = "aws-mountpoint-s3-csi-driver", "metrics-server"
+METRICS = "metrics-server"
+
+
+def volumes_driver(scope: Construct, *, config: HyperPodEks, cluster_name: str) -> eks.CfnAddon:
+    """The driver of the volumes of `mountpoint_s3`, which reads buckets of models, too."""
+    models = config.inference.model_buckets if config.inference else ()
+    driver = s3_driver(
+        scope,
+        cluster_name=cluster_name,
+        kubernetes_version=config.kubernetes_version,
+        buckets=[*config.mountpoint_s3.values(), *(JobBucket(bucket=name) for name in models)],
+    )
+    driver.addon_version = addon_version(config, S3_DRIVER)
+    return driver
 
 
 class InferenceParts(Construct):
@@ -79,7 +100,7 @@ class InferenceParts(Construct):
         self._identity: WebIdentity | None = None
         self.values = self._values(self._wanted)
         self.first: list[IConstruct] = [
-            self._addon(READER, self._reader_values(), role=self._reader_role()),
+            self._reader(),
             self._addon(METRICS, {}),
             *self.roles.values(),
         ]
@@ -109,15 +130,16 @@ class InferenceParts(Construct):
                 values["inferenceGateway"] = {"enabled": True, "serviceAccount": account}
         return values
 
-    def _reader_role(self) -> str | None:
+    def _reader(self) -> eks.CfnAddon:
+        """One driver for models and for the volumes of jobs, which then share its role."""
         wanted = self._wanted
-        if wanted.model_buckets or wanted.model_reader_role_arn:
-            return self._arn("reader", wanted.model_reader_role_arn)
-        return None
-
-    def _reader_values(self) -> dict[str, Any]:
-        # models are mounted on accelerated nodes, whatever taints their groups have
-        return {"node": {"tolerateAllTaints": True}}
+        if self._config.mountpoint_s3:
+            driver = volumes_driver(self, config=self._config, cluster_name=self._cluster_name)
+            driver.node.add_dependency(*self._after)
+            return driver
+        named = wanted.model_buckets or wanted.model_reader_role_arn
+        role = self._arn("reader", wanted.model_reader_role_arn) if named else None
+        return self._addon(S3_DRIVER, S3_DRIVER_VALUES, role=role)
 
     def _arn(self, part: str, given: str | None) -> str:
         return str(given) if given else self._role(part).role_arn

@@ -106,6 +106,8 @@ def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
     has = {"always", scheduler_of(cluster), *(key for key, value in settings if value)}
     if cluster.lustre or "inference" in has:
         has.add("lustre")
+    if has & {"inference", "mountpoint_s3"}:
+        has.add("s3")
     wanted = observability_of(cluster)
     if wanted and collects(cluster):
         has |= {"metrics", *(["metrics-agent"] if wanted.collector == "agent" else ())}

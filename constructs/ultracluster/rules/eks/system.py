@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from ultracluster.catalog.eks import charts
-from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations
+from ultracluster.catalog.eks import addon_version, charts
+from ultracluster.catalog.hyperpod_eks import addon_order, hyperpod_addon_tolerations
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import Taint
-from ultracluster.config.remedy import drop
+from ultracluster.config.remedy import drop, write
 from ultracluster.model import Cluster
+from ultracluster.model.inference import S3_DRIVER, S3_DRIVER_FLOOR
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
@@ -68,6 +69,64 @@ def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Itera
         f"tolerate {_words(tainted[first])}: unless they run on HyperPod's nodes, they wait forever.",
         drop().noting("or add a system group without taints"),
     )
+
+
+@EKS.rule(
+    122,
+    "warning",
+    "At least one system group has no taints that Mountpoint's controller cannot tolerate",
+    source=f"{TAINTS}; aws/containers-roadmap#2676 (open): the add-on has no key for tolerations of its "
+    "controller",
+    date="2026-11-28",
+    by_hand="aws eks describe-addon-configuration --addon-name aws-mountpoint-s3-csi-driver --addon-version "
+    "<version> --query configurationSchema",
+)
+def mountpoint_without_tolerations(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    tainted = _hard_taints(cluster)
+    if settings.mountpoint_s3 and tainted:
+        first = next(iter(tainted))
+        yield Breach(
+            ("node_groups", first, "taints"),
+            "every system group has taints, and the add-on that mounts `mountpoint_s3` has no setting by "
+            f"which its controller tolerates {_words(tainted[first])}: without it nothing is mounted.",
+            drop().noting("or add a system group without taints"),
+        )
+
+
+@EKS.rule(
+    123,
+    "error",
+    "The driver of mountpoint_s3 takes a role by Pod Identity",
+    source="awslabs/mountpoint-s3-csi-driver, CHANGELOG.md (v2.0.0: EKS Pod Identity)",
+    date="2026-11-28",
+)
+def driver_takes_pod_identity(settings: HyperPodEks) -> Iterator[Breach]:
+    written = dict(settings.addon_versions).get(S3_DRIVER)
+    if settings.mountpoint_s3 and written and addon_order(written) < addon_order(S3_DRIVER_FLOOR):
+        yield Breach(
+            ("addon_versions", S3_DRIVER),
+            f"{written} takes no role by Pod Identity, by which `mountpoint_s3` is reached: "
+            f"{S3_DRIVER_FLOOR} is the first that does.",
+            drop() | write(addon_version(S3_DRIVER, settings.kubernetes_version)),
+        )
+
+
+@EKS.rule(
+    124,
+    "error",
+    "The one driver that mounts buckets has one role",
+    source="awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md (Driver-Level Credentials)",
+    date="2026-11-28",
+)
+def one_role_of_the_driver(settings: HyperPodEks) -> Iterator[Breach]:
+    wanted = settings.inference
+    if settings.mountpoint_s3 and wanted and wanted.model_reader_role_arn:
+        yield Breach(
+            ("inference", "model_reader_role_arn"),
+            "one driver mounts models and the volumes of `mountpoint_s3`, by the role that is made for "
+            "these: this one would have no effect.",
+            drop().noting("and name the buckets of models in model_buckets"),
+        )
 
 
 def _addons(cluster: Cluster, settings: HyperPodEks) -> list[str]:

@@ -18,7 +18,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import anywhere, ask, drop, rename, write
 from ultracluster.model import Cluster, Group
-from ultracluster.model.inference import BEFORE
+from ultracluster.model.inference import BEFORE, S3_DRIVER
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import HPE
@@ -219,6 +219,8 @@ def _addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> dict[str, YamlPat
                 wanted["cert-manager"] = (key,)
             if key == "inference":
                 wanted |= dict.fromkeys(BEFORE, (key,))
+    if hyperpod.mountpoint_s3:
+        wanted[S3_DRIVER] = ("mountpoint_s3",)
     if cluster and uses_addon(cluster):
         wanted.setdefault(OBSERVABILITY_ADDON, ())
     return wanted

@@ -1,18 +1,21 @@
-"""Rules on: buckets that users' jobs reach by a role of their own."""
+"""Rules on: buckets that users' jobs reach by a role of their own, and those that pods mount."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from ultracluster.config import Environment
 from ultracluster.config.base import s3_place
+from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import drop, either, write
 from ultracluster.config.storage import JobBucket, Storage
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import DATA
+from ultracluster.rules.sets import DATA, EKS
 
-_DATE = "2026-11-22"
+Key = TypeVar("Key", int, str)
+_DATE, _MOUNTS_DATE = "2026-11-22", "2026-11-28"
 Place = tuple[str, str]
 
 
@@ -44,6 +47,35 @@ def nobody_hands_out(storage: Storage, cluster: Cluster) -> Iterator[Breach]:
     date=_DATE,
 )
 def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Iterator[Breach]:
+    for number, words in _kept_that_is_written(enumerate(storage.job_buckets), environment):
+        yield Breach(
+            ("job_buckets", number, "write"),
+            f"{words}: every user who may start a job could change it.",
+            either(write(False), drop()).noting("or name a folder apart from it"),
+        )
+
+
+@EKS.rule(
+    120,
+    "error",
+    "Pods do not write what nodes run as root, or what tells of them",
+    source="this file: scripts and mirrored software run as root; access logs are evidence",
+    date=_MOUNTS_DATE,
+)
+def pods_write_what_root_runs(settings: Eks | HyperPodEks, environment: Environment) -> Iterator[Breach]:
+    for name, words in _kept_that_is_written(settings.mountpoint_s3.items(), environment):
+        yield Breach(
+            ("mountpoint_s3", name, "write"),
+            f"{words}: every pod with the claim could change it.",
+            either(write(False), drop()).noting("or name a folder apart from it"),
+        )
+
+
+def _kept_that_is_written(
+    asked_for: Iterable[tuple[Key, JobBucket]], environment: Environment
+) -> Iterator[tuple[Key, str]]:
+    """Buckets that jobs may write where nobody but us should, and what is there."""
+    storage = environment.storage
     kept: dict[str, Place] = {}
     if storage.scripts_bucket:
         kept["the lifecycle scripts, which nodes run as root"] = (
@@ -54,15 +86,10 @@ def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Ite
         kept["the mirrored software, which nodes install as root"] = s3_place(environment.software.mirror)
     if storage.log_bucket:
         kept["access logs"] = (storage.log_bucket.name, "")
-    for number, asked in enumerate(storage.job_buckets):
+    for key, asked in asked_for:
         for what, place in kept.items():
             if asked.write and _overlap(_place(asked), place):
-                yield Breach(
-                    ("job_buckets", number, "write"),
-                    f"s3://{'/'.join(part for part in place if part)} holds {what}: every user who may "
-                    "start a job could change it.",
-                    either(write(False), drop()).noting("or name a folder apart from it"),
-                )
+                yield key, f"s3://{'/'.join(part for part in place if part)} holds {what}"
 
 
 @DATA.rule(
@@ -73,16 +100,34 @@ def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Ite
     date=_DATE,
 )
 def named_twice(storage: Storage) -> Iterator[Breach]:
-    for number, asked in enumerate(storage.job_buckets):
-        for other in storage.job_buckets[:number]:
+    for number, words in _written_after_all(dict(enumerate(storage.job_buckets))):
+        yield Breach(("job_buckets", number), words, drop())
+
+
+@EKS.rule(
+    121,
+    "warning",
+    "No two volumes show the same files of S3, one of them to be written",
+    source="awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md (Driver-Level Credentials): one role "
+    "mounts every volume, and the rights of a role add up",
+    date=_MOUNTS_DATE,
+)
+def volumes_of_the_same_files(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    for name, words in _written_after_all(settings.mountpoint_s3):
+        yield Breach(("mountpoint_s3", name), words, drop())
+
+
+def _written_after_all(asked_for: Mapping[Key, JobBucket]) -> Iterator[tuple[Key, str]]:
+    """Each that overlaps with one before it, where one of the two is to be written."""
+    for number, (key, asked) in enumerate(asked_for.items()):
+        for other in list(asked_for.values())[:number]:
             if asked.write != other.write and _overlap(_place(asked), _place(other)):
                 reader = asked if not asked.write else other
-                yield Breach(
-                    ("job_buckets", number),
+                words = (
                     f"{_words(asked)} and {_words(other)} overlap, and one of them may be written: what is "
-                    f"in both may, although {_words(reader)} is without write.",
-                    drop(),
+                    f"in both may, although {_words(reader)} is without write."
                 )
+                yield key, words
 
 
 def _place(asked: JobBucket) -> Place:
