@@ -76,11 +76,21 @@ def test_the_bucket_of_tiered_checkpoints_passes() -> None:
     assert "example-checkpoints" in perimeter_of(resolve(asked)).buckets
 
 
-def test_buckets_of_models_are_only_read() -> None:
-    asked = environment({"orchestrator.inference": {"model_buckets": ["models"]}}, "hyperpod-eks-p5")
-
-    found = perimeter_of(resolve(asked))
+@pytest.mark.parametrize(
+    ("changes", "base"),
+    [
+        ({"orchestrator.inference": {"model_buckets": ["models"]}}, "hyperpod-eks-p5"),
+        ({"orchestrator.mountpoint_s3": {"models": {"bucket": "models"}}}, "eks-p5en"),
+    ],
+)
+def test_buckets_that_pods_mount_are_only_read(changes: dict[str, Any], base: str) -> None:
+    found = perimeter_of(resolve(environment(changes, base)))
     assert found.read_buckets == ("models",) and "models" not in found.buckets
+
+
+def test_a_bucket_that_pods_write_passes() -> None:
+    written = {"orchestrator.mountpoint_s3": {"runs": {"bucket": "runs", "write": True}}}
+    assert "runs" in perimeter_of(resolve(environment(written, "eks-p5en"))).buckets
 
 
 def models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type[BaseModel]]:

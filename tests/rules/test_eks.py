@@ -26,6 +26,7 @@ from ultracluster.catalog.images import Family, newest
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, PublicEndpoint
 from ultracluster.model import resolve
 from ultracluster.model.capacity import decide
+from ultracluster.model.inference import S3_DRIVER
 from ultracluster.rules import check
 from ultracluster.rules.eks import releases as eks_releases
 from ultracluster.rules.engine import run
@@ -33,6 +34,8 @@ from ultracluster.rules.sets import EKS
 
 BASE = "eks-p5en"
 SYSTEM = {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
+MOUNTED, DATASETS = "orchestrator.mountpoint_s3", {"datasets": {"bucket": "example-datasets"}}
+READER = "arn:aws:iam::111122223333:role/reader"
 TAINT = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
 BLOCK = {"kind": "capacity-block", "id": "cr-0123456789abcdef0"}
 VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.96.0.0/16", "nat_gateway_id": "nat-0123456789abcdef0"}
@@ -185,6 +188,48 @@ CASES = [
         "amazon-sagemaker-hyperpod-training-operator",
         "remove taints",
         {"node_groups.more": SYSTEM},
+        base="hyperpod-eks-p5",
+    ),
+    case(
+        "EKS120",
+        {"software.mirror": "s3://data/software", MOUNTED: {"all": {"bucket": "data", "write": True}}},
+        f"{MOUNTED}.all.write",
+        "which nodes install as root: every pod with the claim",
+        "write: false",
+        {f"{MOUNTED}.all.write": False},
+    ),
+    case(
+        "EKS121",
+        {MOUNTED: {"all": {"bucket": "data"}, "runs": {"bucket": "data", "prefix": "runs", "write": True}}},
+        f"{MOUNTED}.runs",
+        "s3://data/runs and s3://data overlap",
+        "remove",
+        {f"{MOUNTED}.all.prefix": "sets"},
+    ),
+    case(
+        "EKS122",
+        {MOUNTED: DATASETS, "node_groups.system.taints": [TAINT]},
+        "node_groups.system.taints",
+        "its controller tolerates dedicated=system:NoSchedule",
+        "remove taints",
+        {"node_groups.more": SYSTEM},
+    ),
+    case(
+        "EKS123",
+        {MOUNTED: DATASETS, "orchestrator.addon_versions": {S3_DRIVER: "v1.15.0-eksbuild.1"}},
+        f"orchestrator.addon_versions.{S3_DRIVER}",
+        "v2.0.0-eksbuild.1 is the first that does",
+        "v2.7.0-eksbuild.1",
+        {"orchestrator.addon_versions": {S3_DRIVER: "v2.0.0-eksbuild.1"}},
+        base="hyperpod-eks-p5",
+    ),
+    case(
+        "EKS124",
+        {MOUNTED: DATASETS, "orchestrator.inference": {"model_reader_role_arn": READER}},
+        "orchestrator.inference.model_reader_role_arn",
+        "one driver mounts models and the volumes",
+        "model_buckets",
+        {"orchestrator.inference": {"model_buckets": ["models"]}},
         base="hyperpod-eks-p5",
     ),
     case(

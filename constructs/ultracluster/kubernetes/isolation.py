@@ -49,7 +49,8 @@ RAY_DASHBOARD = 8265
 PODS_OF_A_NODE = 110
 """At the most (Kubernetes documentation, Considerations for large clusters)."""
 CLAIMS = 50
-"""Of volumes in a namespace: ours are up to three, the others are EBS volumes that cost money."""
+"""Of volumes in a namespace: ours are a few (file systems, folders of S3), the others are EBS volumes that cost
+money."""
 _REQUESTS = {"cpu": "500m", "memory": "1Gi"}
 """Of a container that requests nothing. Not a limit: that would end jobs that work today."""
 

@@ -207,12 +207,22 @@ def _of_orchestrator(world: World) -> Names:
     kind = world.config.orchestrator
     tier, serving = getattr(kind, "checkpoint_tier", None), getattr(kind, "inference", None)
     web_ui = getattr(getattr(kind, "spaces", None), "web_ui", None)
+    mounted = [(f"arn:aws:s3:::{one.bucket}", one) for one in getattr(kind, "mountpoint_s3", {}).values()]
+    files = [("/".join(part for part in (arn, one.prefix, "42/file") if part), one) for arn, one in mounted]
+    folders = [(arn, str(one.prefix)) for arn, one in mounted if one.prefix]
     return {
         "checkpoint_bucket": [f"arn:aws:s3:::{tier.bucket}"] if tier else [],
         "checkpoint_folder": [tier.prefix] if tier else [],
         "checkpoint_key": [tier.key.arn] if tier and tier.key else [],
         "checkpoint_namespace": [str(tier.metrics_namespace)] if tier else [],
         "model_bucket": [f"arn:aws:s3:::{one}" for one in serving.model_buckets] if serving else [],
+        "mounted_file": [file for file, _ in files],
+        "mounted_written_file": [file for file, one in files if one.write],
+        "mounted_file_outside": [f"{arn}/others/file" for arn, _ in folders],
+        "mounted_read_file": [file for file, one in files if not one.write],
+        "mounted_bucket": [arn for arn, _ in folders[:1]],
+        "mounted_folder": [folder for _, folder in folders[:1]],
+        "mounted_key": [one.key.arn for _, one in mounted if one.key],
         "signing_key": [web_ui.key_arn] if web_ui else [],
     }
 

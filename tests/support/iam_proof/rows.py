@@ -22,7 +22,7 @@ from ultracluster.model.slurm_topology import head_writes_topology
 TABLES = ROOT / "tests" / "security" / "evaluator"
 OWNERS = {None: None, "aws": OF_AWS, "stranger": STRANGER}
 Table = Literal["allowed", "denied"]
-FEATURES = ("checkpoint-tier", "inference", "spaces", "training-operator")
+FEATURES = ("checkpoint-tier", "inference", "mountpoint-s3", "spaces", "training-operator")
 """Settings of an orchestrator that rows ask for by these names."""
 
 
