@@ -33,6 +33,23 @@ FEATURES: dict[str, tuple[str, dict[str, Any]]] = {
         "hyperpod-eks-p5",
         {"observability": {"kind": "hyperpod", "alerts": OF_OTHERS["alerts"]}},
     ),
+    "hyperpod-eks-p5 and folders of S3": (
+        "hyperpod-eks-p5",
+        {
+            "orchestrator.mountpoint_s3": {
+                "datasets": {"bucket": "example-datasets"},
+                "results": {
+                    "bucket": "example-results",
+                    "prefix": "runs",
+                    "write": True,
+                    "key": {
+                        "arn": "arn:aws:kms:us-east-2:111122223333:key/99999999-2222-4333-8444-555555555555"
+                    },
+                },
+            },
+            "network.egress": "closed",
+        },
+    ),
     **{
         f"{name} and metrics of others": (name, {"observability": OF_OTHERS})
         for name in ("parallelcluster-p5", "pcs-p6-b200", "prod")
