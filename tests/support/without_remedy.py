@@ -132,6 +132,7 @@ WITHOUT_REMEDY = {
     "STP006": "decision",
     "TEA015": "fact",
     "TEA031": "fact",
+    "TEA035": "decision",
     "USR009": "fact",
     "USR012": "fact",
     "USR015": "decision",

@@ -45,7 +45,9 @@ def zone_kind(zone_id: str) -> ZoneKind:
 
 def refused_kinds(rule: str) -> Collection[ZoneKind]:
     """Kinds of zones in which a rule's service puts nothing; each rule is of one part of a service."""
-    return {kind for row in zone_rows() if row.rule == rule and row.verdict == "refused" for kind in row.kinds}
+    return {
+        kind for row in zone_rows() if row.rule == rule and row.verdict == "refused" for kind in row.kinds
+    }
 
 
 @cache
