@@ -34,8 +34,8 @@ WRONG: list[tuple[str, str]] = [
     ("job jax dev --program x.py", "`ultracluster job jax` has no option --program: use it with job submit"),
     (
         "job list dev --dry-run",
-        "`ultracluster job list` has no option --dry-run: "
-        "use it with job notebook or job shell or job submit",
+        "`ultracluster job list` has no option --dry-run: use it with "
+        + " or ".join(("job notebook", "job shell", "job submit")),
     ),
     (
         "job logs dev 7 --nodes 2",
