@@ -1,4 +1,4 @@
-"""Where a model that is served comes from: S3, a folder on Lustre, or Hugging Face."""
+"""Source of a model that is served: S3, a folder on Lustre, or Hugging Face."""
 
 from __future__ import annotations
 

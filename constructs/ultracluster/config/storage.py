@@ -330,7 +330,7 @@ class ExistingBucket(Model):
 
 
 class JobBucket(Model):
-    """What jobs may reach in a bucket of S3, by a role of their own: users on Slurm nodes, or volumes of
+    """A folder in S3 that jobs may reach by a role of their own: users on Slurm nodes, or volumes of
     pods (docs/security.md)."""
 
     bucket: BucketName

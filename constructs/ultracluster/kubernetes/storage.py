@@ -75,7 +75,7 @@ def s3_volume(
     Args:
         name: of the volume; its claim is `s3-<name>`.
         asked: the folder, and whether it is written.
-        region: of the bucket: pods do not reach the metadata of nodes, which would tell.
+        region: of the bucket: pods do not reach the metadata of nodes, which would state it.
         namespace: of the claim.
         user: who owns the files in the eyes of pods; by default whoever writes may.
 

@@ -106,7 +106,7 @@ def read_only_buckets(environment: Environment) -> Iterator[str]:
 
 
 def _of_jobs(environment: Environment) -> Iterator[JobBucket]:
-    """What users' jobs reach by a role of their own, and what pods mount."""
+    """List what jobs reach by a role of their own, and what pods mount."""
     yield from environment.storage.job_buckets
     if environment.kubernetes:
         yield from environment.kubernetes.mountpoint_s3.values()

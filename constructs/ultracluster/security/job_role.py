@@ -87,7 +87,7 @@ class JobRole(Construct):
 
 
 def allow_buckets(role: iam.Role, buckets: Sequence[JobBucket], *, mounts: bool = False) -> None:
-    """What is asked for of each, in statements of their own.
+    """Allow what is asked for of each, in statements of their own.
 
     Args:
         mounts: for Mountpoint, which neither asks for a bucket's Region nor lists parts of uploads.

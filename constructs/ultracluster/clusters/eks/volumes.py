@@ -131,7 +131,7 @@ def _volumes(
 
 
 def _users(cluster: Cluster) -> dict[str, int | None]:
-    """Who pods of jobs run as, by namespace."""
+    """Users and groups of pods of jobs, by namespace."""
     teams = (None, *cluster.environment.teams)
     return {job_namespace(cluster, team).name: job_user(cluster, team) for team in teams}
 

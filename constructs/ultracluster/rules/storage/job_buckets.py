@@ -58,7 +58,7 @@ def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Ite
 @EKS.rule(
     120,
     "error",
-    "Pods do not write what nodes run as root, or what tells of them",
+    "Pods do not write what nodes run as root, or what states them",
     source="this file: scripts and mirrored software run as root; access logs are evidence",
     date=_MOUNTS_DATE,
 )
