@@ -111,6 +111,22 @@ def test_what_a_guide_forbids_is_refused_with_the_order_that_works(
 
 
 @pytest.mark.slow
+def test_each_of_several_reasons_has_its_deployments(
+    synthesised: Callable[[str], Any], tmp_path: Path
+) -> None:
+    before = synthesised("prod").templates
+    iops = "LustreConfiguration.MetadataConfiguration.Iops"
+    after = changed(before, "AWS::FSx::FileSystem", {"StorageCapacity": 40000, iops: 24000})
+    document = json.loads(run(tmp_path, before, after, "--json").stdout)
+    (capacity,) = [one for one in document["changes"] if one["path"] == "StorageCapacity"]
+
+    assert "multiples of" in capacity["reason"] and "one after the other" in capacity["reason"]
+    assert "StorageCapacity 48000" in capacity["order"][0]
+    assert [step for step in capacity["order"] if "alone" in step] == capacity["order"][-2:]
+    assert capacity["reason"].count(capacity["order"][0]) == 1
+
+
+@pytest.mark.slow
 def test_the_report_shows_reason_order_and_what_is_not_deployed(
     synthesised: Callable[[str], Any], tmp_path: Path
 ) -> None:

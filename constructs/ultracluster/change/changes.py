@@ -131,6 +131,8 @@ class Ruling:
     """CloudFormation's own list does not count here."""
     order: tuple[str, ...] = ()
     """Deployments in which a refused change works, first to last."""
+    earlier: tuple[str, ...] = ()
+    """Those of other reasons, before it; the reason has them in words."""
 
     @property
     def refused(self) -> bool:
@@ -194,7 +196,7 @@ class Pair:
             after=None if after is MISSING else after,
             refused=ruling.refused,
             replaces=ruling.replaces,
-            order=ruling.order,
+            order=tuple(dict.fromkeys((*ruling.earlier, *ruling.order))),
         )
 
 

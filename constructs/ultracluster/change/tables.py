@@ -121,8 +121,14 @@ def _joined(rulings: list[Ruling]) -> Ruling:
         return first
     reasons = [f"{one.reason}{in_order(one.order)}" for one in rulings[:-1]] + [rulings[-1].reason]
     sources = dict.fromkeys(one.source for one in rulings)
-    order = rulings[-1].order
-    return replace(first, reason=". And: ".join(reasons), source="; ".join(sources), order=order)
+    earlier = tuple(step for one in rulings[:-1] for step in one.order)
+    return replace(
+        first,
+        reason=". And: ".join(reasons),
+        source="; ".join(sources),
+        order=rulings[-1].order,
+        earlier=earlier,
+    )
 
 
 def has_facts(kind: str) -> bool:

@@ -21,7 +21,8 @@ class ChangedProperty(TypedDict):
     refused: bool
     """AWS refuses the update, which is then rolled back."""
     order: list[str]
-    """The deployments in which a refused change works, first to last; empty where none is known."""
+    """The deployments in which a refused change works, first to last, those of several reasons one after the
+    other; empty where none is known."""
     replaces: bool
     """The resource as a whole goes."""
     accepted: bool
