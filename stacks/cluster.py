@@ -13,8 +13,9 @@ from constructs import Construct
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Cluster
-from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
+from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT, VERSION_OUTPUT
 from ultracluster.stacks.part import PartStack
+from ultracluster.version import __version__
 
 
 class AddCluster(Protocol):
@@ -59,6 +60,12 @@ class ClusterStack(PartStack):
         )
         CfnOutput(
             self, ORCHESTRATOR_OUTPUT, value=cluster.traits.kind, description="A deploy of another is refused"
+        )
+        CfnOutput(
+            self,
+            VERSION_OUTPUT,
+            value=__version__,
+            description="What deployed it: `ultracluster diff --deployed`",
         )
         key = kms.Key.from_key_arn(self, "Key", key_arn)
         _add_cluster(cluster.traits.kind)(

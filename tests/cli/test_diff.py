@@ -24,6 +24,7 @@ from ultracluster.change import comparison as diff_comparison
 from ultracluster.cli.diff import diff
 from ultracluster.config import load
 from ultracluster.config.environment import STACK_PARTS
+from ultracluster.model.orchestrators import VERSION_OUTPUT
 from ultracluster.project import synth as synthesis
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -481,6 +482,27 @@ def test_deployed(account: Stubber) -> None:
     assert all("no longer part of the environment" in reason for reason in left.values())
     assert {c["stack"] for c in document["changes"]} == {"dev-storage", "dev-cluster", *left}
     account.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [("9.9.9", []), ("9.9.8", ["9.9.8, and 9.9.9 runs"]), ("", ["without a number"])]
+)
+def test_an_environment_of_another_version_is_one_note(
+    account: Stubber, monkeypatch: pytest.MonkeyPatch, version: str, said: list[str]
+) -> None:
+    def by(number: str) -> dict[str, Any]:
+        outputs = {"Outputs": {VERSION_OUTPUT: {"Value": number}}} if number else {}
+        return {**TEMPLATES["dev-cluster"], **outputs}
+
+    wanted = {**TEMPLATES, "dev-cluster": by("9.9.9")}
+    monkeypatch.setattr(diff_comparison, "synthesise", lambda root, files, scratch: [wanted])
+    for name in wanted:
+        answer(account, name, by(version) if name == "dev-cluster" else TEMPLATES[name])
+    left_over(account)
+    result = run("dev", "--deployed", "--json")
+
+    notes = json.loads(result.stdout)["notes"]
+    assert len(notes) == len(said) and all(one in note for one, note in zip(said, notes, strict=True))
 
 
 @pytest.mark.parametrize("prefix", ["", "team-"])

@@ -9,7 +9,7 @@ import pytest
 from project import ROOT
 
 from ultracluster.project.place import ProjectError, cdk_json
-from ultracluster.project.versions import MADE_BY, misfits
+from ultracluster.project.versions import MADE_BY, deployed_by, misfits
 
 
 def repository(folder: Path, made_by: object, pin: str) -> Path:
@@ -52,3 +52,20 @@ def test_a_wrong_cdk_json_is_named(text: str, words: str, tmp_path: Path) -> Non
 
     with pytest.raises(ProjectError, match=words):
         cdk_json(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("0.2.0", ""),
+        ("0.1.9", "prod was deployed by ultracluster 0.1.9, and 0.2.0 runs: "),
+        ("0.10.0", "takes its changes back. Install 0.10.0"),
+        ("", "a version without a number in its stacks"),
+        ("odd", "was deployed by ultracluster odd"),
+    ],
+)
+def test_an_environment_of_another_version_has_one_note(version: str, said: str) -> None:
+    note = deployed_by(version, "prod", "0.2.0")
+
+    assert said in note and bool(note) is bool(said)
+    assert "docs/upgrading.md" in note or not said

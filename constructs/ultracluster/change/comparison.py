@@ -8,12 +8,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ultracluster.change.changes import ChangeError
-from ultracluster.change.template import PROTECTED, Template, as_mapping, paired
+from ultracluster.change.template import PROTECTED, Template, as_mapping, as_text, paired
 from ultracluster.change.template_files import read_templates
 from ultracluster.config import Environment, load
+from ultracluster.model.orchestrators import VERSION_OUTPUT
 from ultracluster.project.place import Located, ProjectError
 from ultracluster.project.revisions import earlier_names, unpack
 from ultracluster.project.synth import synth_each
+from ultracluster.project.versions import deployed_by
 from ultracluster.rules.environment.copies import capacities, own_folders
 
 if TYPE_CHECKING:
@@ -153,6 +155,10 @@ def of_account(here: Located, account: Account, made: dict[str, Template] | None
         f"whether {', '.join(stacks)} still run from an earlier version of the file is unknown: {why}"
         for why, stacks in found.doubtful.items()
     ]
+    cluster = environment.stack_name("cluster")
+    deployed, ours = (_version(side.get(cluster, {})) for side in (found.templates, after))
+    if ours and cluster in found.templates and (other := deployed_by(deployed, here.name, ours)):
+        notes.insert(0, other)
     return Comparison(
         f"{here.name} as deployed in {account.identity().account} {environment.region}",
         here.name,
@@ -162,6 +168,12 @@ def of_account(here: Located, account: Account, made: dict[str, Template] | None
         [f"{stack}: {why}" for stack, why in found.unread.items()],
         environment.name if renamed else "",
     )
+
+
+def _version(cluster: Template) -> str:
+    """What the stack of a cluster says that it was deployed by."""
+    output = as_mapping(as_mapping(as_mapping(cluster).get("Outputs")).get(VERSION_OUTPUT))
+    return as_text(output.get("Value"))
 
 
 def in_truth(old: Environment, new: Environment) -> list[str]:

@@ -78,6 +78,8 @@ def validate(
     if as_json and form not in ("text", "json"):
         refuse(f"--json and --format {form} exclude each other")
     files = list(dict.fromkeys(_files(environments)))
+    if deployed:
+        _of_another_version()
     found: list[Validated] = []
     loaded: list[Loaded] = []
     with as_deployed() if deployed else nullcontext(), LateBar("checking") as bar:
@@ -111,6 +113,18 @@ def validate(
             _tell(found, err=wrong)
     if wrong:
         raise typer.Exit(2)
+
+
+def _of_another_version() -> None:
+    """What the project here says of the version that its environments were deployed by."""
+    from ultracluster.project.place import ProjectError, find_root
+    from ultracluster.project.versions import misfits
+
+    try:
+        for one in misfits(root) if (root := find_root()) else ():
+            typer.echo(one.text, err=True)
+    except ProjectError as error:
+        typer.echo(str(error), err=True)
 
 
 def _files(asked: Iterable[Path]) -> Iterator[Path]:

@@ -21,6 +21,8 @@ Launcher = Literal["auto-scaling", "fleet", "computing-service", "spot"]
 
 ORCHESTRATOR_OUTPUT = "Orchestrator"
 """Output of the cluster's stack: a deploy of another orchestrator under the same name is refused."""
+VERSION_OUTPUT = "UltraclusterVersion"
+"""Output of the cluster's stack: `diff --deployed` says that another version deployed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

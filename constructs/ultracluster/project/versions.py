@@ -63,6 +63,32 @@ def _made(made_by: str, running: str) -> list[Misfit]:
     return []
 
 
+def deployed_by(version: str, name: str, running: str | None = None) -> str:
+    """What to do about the version that deployed an environment; empty where it is the one that runs.
+
+    Args:
+        version: from its stack; empty where the stack has none.
+    """
+    running = running or running_version()
+    if not version:
+        return (
+            f"{name} was deployed by a version without a number in its stacks, and {running} runs: what "
+            "follows has the changes of both. docs/upgrading.md, Step by step, has the order."
+        )
+    if _numbers(version) == _numbers(running):
+        return ""
+    if _numbers(version) > _numbers(running):
+        return (
+            f"{name} was deployed by ultracluster {version}, newer than {running}, which runs: a deploy "
+            f"takes its changes back. Install {version}; docs/upgrading.md, Step by step, has the way back."
+        )
+    return (
+        f"{name} was deployed by ultracluster {version}, and {running} runs: what follows has the changes of "
+        f"both. Of the upgrade alone: `ultracluster diff {name} --against-version WHEEL` with the wheel of "
+        f"{version}; docs/upgrading.md, Step by step, has the order."
+    )
+
+
 def _pinned(file: Path, running: str) -> list[Misfit]:
     try:
         found = _PIN.search(text_of(file))
