@@ -17,7 +17,7 @@ class Feature:
 
     name: str
     title: str
-    of: Literal["group", "orchestrator"]
+    of: Literal["group", "orchestrator", "lustre"]
     """Owner of its setting."""
     where: Mapping[str, Any]
     """Conditions that are true of a group or an orchestrator that has it (rules/conditions.py)."""

@@ -14,6 +14,7 @@ from rules_table import assert_remedy_ends
 from ultracluster.catalog.combinations import Feature, Pair, pair_rules, pairs
 from ultracluster.rules import all_rules, check
 from ultracluster.rules.engine import run
+from ultracluster.rules.examples import ABSENT
 
 CASES = json.loads(Path(__file__).with_name("combination_cases.json").read_text(encoding="utf-8"))
 ROWS = [(pair, kind) for pair in pairs() for kind in pair.on]
@@ -23,17 +24,20 @@ IDS = [f"{kind}: {pair.at.name} with {pair.other.name}" for pair, kind in ROWS]
 def environment(kind: str, *having: Feature) -> dict[str, Any]:
     """A shipped environment of that kind with these features and no others."""
     base = CASES["bases"][kind]
-    settings = chain(
-        base["without"].items(), *(CASES["features"][one.name][base["group"]].items() for one in having)
-    )
-    named = {key.replace("GROUP", f"node_groups.{base['group']}"): value for key, value in settings}
+    cases = [CASES["features"][one.name] for one in having]
+    given = [case.get(kind, case.get(base["group"])) for case in cases]
+    settings = chain(base["without"].items(), *(one.items() for one in given))
+    named = {
+        key.replace("GROUP", f"node_groups.{base['group']}"): ... if value == ABSENT else value
+        for key, value in settings
+    }
     return changed(environment_data(base["name"]), named)
 
 
 def found(pair: Pair, data: dict[str, Any]) -> set[str]:
     """Places at which the rule of the pair speaks of its setting."""
     findings = [one for one in run(all_rules(), loaded(data)) if one.code == pair.rule]
-    return {one.dotted for one in findings if one.path[-1] == pair.at.key}
+    return {one.dotted for one in findings if pair.at.key in one.path}
 
 
 @pytest.mark.parametrize(("pair", "kind"), ROWS, ids=IDS)
