@@ -171,7 +171,7 @@ def of_account(here: Located, account: Account, made: dict[str, Template] | None
 
 
 def _version(cluster: Template) -> str:
-    """What the stack of a cluster says that it was deployed by."""
+    """Return the version by which the stack of a cluster was deployed, as its outputs state it."""
     output = as_mapping(as_mapping(as_mapping(cluster).get("Outputs")).get(VERSION_OUTPUT))
     return as_text(output.get("Value"))
 

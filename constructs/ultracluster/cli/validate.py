@@ -116,7 +116,7 @@ def validate(
 
 
 def _of_another_version() -> None:
-    """What the project here says of the version that its environments were deployed by."""
+    """Advise on the version of the project here by which its environments were deployed."""
     from ultracluster.project.place import ProjectError, find_root
     from ultracluster.project.versions import misfits
 

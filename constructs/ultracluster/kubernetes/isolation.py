@@ -49,7 +49,7 @@ RAY_DASHBOARD = 8265
 PODS_OF_A_NODE = 110
 """At the most (Kubernetes documentation, Considerations for large clusters)."""
 CLAIMS = 50
-"""Number of volumes in a namespace: a few file systems and folders of S3, and EBS volumes, which cost money."""
+"""Volumes of a namespace at the most: file systems, folders of S3, and EBS volumes, which cost money."""
 _REQUESTS = {"cpu": "500m", "memory": "1Gi"}
 """Of a container that requests nothing. Not a limit: that would end jobs that work today."""
 

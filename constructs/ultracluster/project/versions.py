@@ -64,7 +64,7 @@ def _made(made_by: str, running: str) -> list[Misfit]:
 
 
 def deployed_by(version: str, name: str, running: str | None = None) -> str:
-    """What to do about the version that deployed an environment; empty where it is the one that runs.
+    """Advise on the version that deployed an environment; empty where it is the one that runs.
 
     Args:
         version: from its stack; empty where the stack has none.
@@ -80,7 +80,7 @@ def deployed_by(version: str, name: str, running: str | None = None) -> str:
     if _numbers(version) > _numbers(running):
         return (
             f"{name} was deployed by ultracluster {version}, newer than {running}, which runs: a deploy "
-            f"takes its changes back. Install {version}; docs/upgrading.md, Step by step, has the way back."
+            f"takes its changes back. Install {version}; docs/upgrading.md, Step by step, has the rollback."
         )
     return (
         f"{name} was deployed by ultracluster {version}, and {running} runs: what follows has the changes of "
