@@ -26,6 +26,7 @@ from ultracluster.config.storage import (
     ExistingKey,
     ExistingLustre,
     ExistingOpenZfs,
+    JobBucket,
 )
 from ultracluster.model import resolve
 
@@ -482,6 +483,10 @@ def test_hyperpod_takes_images_of_its_own_account() -> None:
 def test_addons(name: str) -> None:
     world = World(shipped(name))
     wanted = wanted_addons(resolve(world.environment))
+    assert "aws-mountpoint-s3-csi-driver" not in wanted
+    kind = world.environment.orchestrator.model_copy(update={"mountpoint_s3": {"runs": JobBucket(bucket="runs")}})
+    mounting = world.environment.model_copy(update={"orchestrator": kind})
+    assert wanted_addons(resolve(mounting))["aws-mountpoint-s3-csi-driver"] == "v2.7.0-eksbuild.1"
     assert {"vpc-cni", "coredns", "kube-proxy", "aws-fsx-csi-driver"} <= set(wanted)
     world.addons = {addon: [version, "v0.0.1-eksbuild.1"] for addon, version in wanted.items()}
     assert {row.level for row in ask(software, world).values()} == {"green"}

@@ -131,7 +131,7 @@ def _volumes(
 
 
 def _users(cluster: Cluster) -> dict[str, int | None]:
-    """Users and groups of pods of jobs, by namespace."""
+    """Return the user that pods of jobs run as, by namespace."""
     teams = (None, *cluster.environment.teams)
     return {job_namespace(cluster, team).name: job_user(cluster, team) for team in teams}
 
