@@ -484,7 +484,8 @@ def test_addons(name: str) -> None:
     world = World(shipped(name))
     wanted = wanted_addons(resolve(world.environment))
     assert "aws-mountpoint-s3-csi-driver" not in wanted
-    kind = world.environment.orchestrator.model_copy(update={"mountpoint_s3": {"runs": JobBucket(bucket="runs")}})
+    volumes = {"mountpoint_s3": {"runs": JobBucket(bucket="runs")}}
+    kind = world.environment.orchestrator.model_copy(update=volumes)
     mounting = world.environment.model_copy(update={"orchestrator": kind})
     assert wanted_addons(resolve(mounting))["aws-mountpoint-s3-csi-driver"] == "v2.7.0-eksbuild.1"
     assert {"vpc-cni", "coredns", "kube-proxy", "aws-fsx-csi-driver"} <= set(wanted)

@@ -108,6 +108,16 @@ def test_a_pod_has_its_node_to_itself_with_fabric_and_files(scheduler: str, tmp_
     assert spec["nodeSelector"] == {"ultracluster/node-group": "train"}
 
 
+def test_a_pod_has_folders_of_s3(tmp_path: Path) -> None:
+    volumes = {"orchestrator.mountpoint_s3": {"datasets": {"bucket": "example-datasets"}}}
+    (made,) = objects(run(tmp_path, "eks-p5en", volumes, "--nodes", "2", "--image", IMAGE))
+
+    spec = pod(made)["spec"]
+    assert {"name": "s3-datasets", "mountPath": "/s3/datasets"} in spec["containers"][0]["volumeMounts"]
+    claim = {"claimName": "s3-datasets"}
+    assert {"name": "s3-datasets", "persistentVolumeClaim": claim} in spec["volumes"]
+
+
 @pytest.mark.parametrize(
     ("base", "group", "interfaces"),
     [("hyperpod-eks-p5", "train", "32"), ("eks-p5en", "train", "16")],

@@ -26,11 +26,11 @@ from ultracluster.config.observability import Alerts, Grafana, Observability
 from ultracluster.config.storage import JobBucket
 
 CLOSED, JOBS, DIRECTORY = "no way out", "buckets of jobs", "a directory"
-WATCHED, TIER, SERVED, WITH_SPACES = (
-    "observability", "a tier of checkpoints", "models that are served", "spaces",
+WATCHED, TIER, SERVED, WITH_SPACES, MOUNTS = (
+    "observability", "a tier of checkpoints", "models that are served", "spaces", "folders of S3",
 )  # fmt: skip
 VARIANTS = {
-    "eks-p5en": (CLOSED,),
+    "eks-p5en": (CLOSED, MOUNTS),
     "hyperpod-eks-p5": (CLOSED, WATCHED, TIER, WITH_SPACES),
     "parallelcluster-p5": (CLOSED, JOBS, WATCHED),
     "pcs-p6-b200": (CLOSED, JOBS, DIRECTORY, WATCHED),
@@ -38,7 +38,10 @@ VARIANTS = {
 }
 """With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
-ASKED = {"job-buckets", "job-bounds", "job-folder", "directory", "checkpoint-tier", "inference", "remote-ide"}
+ASKED = {
+    "job-buckets", "job-bounds", "job-folder", "directory", "checkpoint-tier", "inference", "mountpoint-s3",
+    "remote-ide",
+}  # fmt: skip
 """Words of rows that no shipped environment has."""
 NAMES = (
     *ENVIRONMENTS,
@@ -57,6 +60,7 @@ WEB_UI = SpacesWebUi(
     certificate_arn="arn:aws:acm:us-east-2:111122223333:certificate/12345678-1234-1234-1234-123456789012",
     key_arn=SIGNING_KEY,
 )
+WRITTEN = {"bucket": "example-results", "prefix": "runs", "write": True}
 RESULTS = "arn:aws:kms:{region}:111122223333:key/99999999-2222-4333-8444-555555555555"
 
 
@@ -79,7 +83,7 @@ def config_of(name: str) -> Environment:
     if JOBS in words:
         buckets = (
             {"bucket": "example-public"},
-            {"bucket": "example-results", "prefix": "runs", "write": True, "key": {"arn": RESULTS}},
+            {**WRITTEN, "key": {"arn": RESULTS}},
         )
         text = json.dumps(buckets).replace("{region}", config.region)
         made = tuple(JobBucket.model_validate(one) for one in json.loads(text))
@@ -100,6 +104,14 @@ def config_of(name: str) -> Environment:
             grafana=Grafana(),
             monthly_budget_usd=50_000,
         )
+    if MOUNTS in words:
+        volumes = (
+            ("datasets", {"bucket": "example-datasets"}),
+            ("results", {**WRITTEN, "key": {"arn": RESULTS}}),
+        )
+        text = json.dumps(dict(volumes)).replace("{region}", config.region)
+        made_volumes = {name: JobBucket.model_validate(one) for name, one in json.loads(text).items()}
+        changed["orchestrator"] = config.orchestrator.model_copy(update={"mountpoint_s3": made_volumes})
     if TIER in words:
         tier = {"bucket": "example-checkpoints", "prefix": "runs", "key": {"arn": RESULTS}}
         text = json.dumps({**tier, "metrics_namespace": "Checkpoints"}).replace("{region}", config.region)
