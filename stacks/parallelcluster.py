@@ -55,7 +55,7 @@ def add_cluster(
         stack,
         orchestrator,
         security_group_id=network.security_group_ids[0],
-        vpc_cidr=network.vpc_cidr,
+        vpc_cidrs=network.vpc_cidrs,
     )
     session = add_sessions(stack, cluster, nodes=parallelcluster, key=key)
     _outputs(stack, environment, parallelcluster, session)

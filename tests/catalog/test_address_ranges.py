@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ultracluster.catalog.address_ranges import address_ranges, public_addresses, range_of
+from ultracluster.catalog.address_ranges import address_ranges, public_addresses, range_of, refused_beside
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,31 @@ def test_what_of_a_network_is_on_the_internet(cidr: str, public: int, use: str |
 def test_ranges_do_not_overlap() -> None:
     ranges = [one.network for one in address_ranges()]
     assert not any(one.overlaps(other) for one in ranges for other in ranges if one is not other)
+
+
+@pytest.mark.parametrize(
+    ("block", "blocks", "refused"),
+    [
+        ("10.1.0.0/16", "10.0.0.0/16", None),
+        ("100.64.0.0/16", "10.0.0.0/16", None),
+        ("8.8.0.0/16", "10.0.0.0/16", None),
+        ("10.0.0.0/16", "10.1.0.0/16", "10.0.0.0/16"),
+        ("10.0.0.0/16", "10.2.0.0/16", None),
+        ("10.0.0.0/16", "10.2.0.0/16 10.1.0.0/16", "10.0.0.0/16"),
+        ("192.168.0.0/16", "10.0.0.0/16", "192.168.0.0/16"),
+        ("198.19.0.0/16", "10.0.0.0/16", "198.19.0.0/16"),
+        ("172.31.0.0/16", "172.20.0.0/16", "172.31.0.0/16"),
+        ("172.21.0.0/16", "172.20.0.0/16", None),
+        ("10.1.0.0/16", "100.64.0.0/16", "10.0.0.0/8"),
+        ("100.65.0.0/16", "100.64.0.0/16", None),
+        ("100.64.0.0/16", "198.19.0.0/16", None),
+        ("169.254.0.0/16", "100.64.0.0/16", "169.254.0.0/16"),
+    ],
+)
+def test_what_ec2_refuses_beside_the_blocks_of_a_vpc(block: str, blocks: str, refused: str | None) -> None:
+    """By the table of the VPC guide; a change of one row makes one of these fail."""
+    found = refused_beside(IPv4Network(block), [IPv4Network(one) for one in blocks.split()])
+    assert (str(found) if found else None) == refused
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 32))

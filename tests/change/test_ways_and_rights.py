@@ -214,7 +214,7 @@ def test_what_narrows_an_endpoint_a_bucket_or_a_key(kind: str, old: Any, new: An
 @pytest.mark.parametrize(
     "kind",
     [ENDPOINT, "AWS::EC2::Route", "AWS::EC2::SubnetRouteTableAssociation", "AWS::EC2::VPCGatewayAttachment",
-     "AWS::EKS::AccessEntry", "AWS::EKS::PodIdentityAssociation"],
+     "AWS::EC2::VPCCidrBlock", "AWS::EKS::AccessEntry", "AWS::EKS::PodIdentityAssociation"],
 )  # fmt: skip
 def test_a_way_or_an_entry_that_goes(kind: str) -> None:
     assert worst(verdicts({"R": resource(kind)}, {})) == "jobs at risk"

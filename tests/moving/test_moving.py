@@ -173,6 +173,23 @@ def test_prod_to_another_region() -> None:
     assert mirror < next(n for n, one in enumerate(commands) if "ultracluster deploy" in one)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "cidrs"),
+    [
+        ("10.1.0.0/16", ("10.2.0.0/16", "10.3.0.0/16")),
+        ("100.64.0.0/17", ("10.1.0.0/16", "100.65.0.0/17")),
+    ],
+)
+def test_both_blocks_of_a_vpc_move_to_free_ones(tmp_path: Path, nodes: str, cidrs: tuple[str, str]) -> None:
+    text = (ROOT / "environments" / "dev.yaml").read_text()
+    (file := tmp_path / "dev.yaml").write_text(
+        text.replace("network:\n", f"network:\n  node_cidr: {nodes}\n")
+    )
+    loaded = load(file)
+    second = plan_move(loaded, target_of("us-east-1", loaded.environment), today=TODAY).both.second
+    assert (second.environment.network.cidr, second.environment.network.node_cidr) == cidrs
+
+
 def test_ids_of_the_old_region_are_marked(tmp_path: Path) -> None:
     dev = (ROOT / "environments" / "dev.yaml").read_text()
     file = tmp_path / "dev.yaml"

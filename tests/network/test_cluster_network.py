@@ -6,7 +6,7 @@ import re
 from typing import Any, get_type_hints
 
 import pytest
-from aws_cdk import CfnResource, Stack
+from aws_cdk import CfnResource, RemovalPolicy, Stack
 from aws_cdk import aws_kms as kms
 from foreign import HOME, foreign_stack, refusal, resources
 
@@ -155,6 +155,34 @@ def test_a_closed_dual_stack_network_has_no_way_out(stack: Stack) -> None:
 
     assert resources(stack, "AWS::EC2::VPCCidrBlock")
     assert not resources(stack, "AWS::EC2::EgressOnlyInternetGateway")
+
+
+def test_nodes_outside_of_the_first_block_are_in_one_of_their_own(stack: Stack) -> None:
+    """Subnets wait for their block, and what lets the VPC in lets all blocks in."""
+    further = {
+        "use1-az4": FurtherZone(cidr="10.2.0.0/20"),
+        "use1-az5": FurtherZone(cidr="10.1.128.0/20"),
+    }
+    ClusterNetwork(
+        stack, "Network", zone_id="use1-az6", node_cidr="10.1.0.0/17", further_zones=further,
+        second_zone_id="use1-az4", egress="closed", removal_policy=RemovalPolicy.RETAIN,
+    )  # fmt: skip
+
+    blocks = resources(stack, "AWS::EC2::VPCCidrBlock")
+    (vpc,) = resources(stack, "AWS::EC2::VPC")
+    named = {one["Properties"]["CidrBlock"]: name for name, one in blocks.items()}
+    assert list(named) == ["10.1.0.0/17", "10.2.0.0/20", "10.1.128.0/20"]
+    assert {one["Properties"]["VpcId"]["Fn::GetAtt"][0] for one in blocks.values()} == {vpc}
+    assert {one["DeletionPolicy"] for one in blocks.values()} == {"Retain"}, "subnets that stay are in them"
+    for one in resources(stack, "AWS::EC2::Subnet").values():
+        mine = named.get(one["Properties"]["CidrBlock"])
+        assert one.get("DependsOn", []) == ([mine] if mine else [])
+    (endpoints,) = (
+        one["Properties"]["SecurityGroupIngress"]
+        for one in resources(stack, "AWS::EC2::SecurityGroup").values()
+    )
+    assert [one["CidrIp"] for one in endpoints] == ["10.0.0.0/16", *named]
+    assert refusal(stack) == ""
 
 
 def test_the_block_of_a_vpc_that_exists_is_its_owners(stack: Stack) -> None:

@@ -301,7 +301,7 @@ class TrainingCluster(Construct):
                     self,
                     settings,
                     security_group_id=self.network.security_group_ids[0],
-                    vpc_cidr=self.network.vpc_cidr,
+                    vpc_cidrs=self.network.vpc_cidrs,
                 )
                 return cluster
             case Pcs():

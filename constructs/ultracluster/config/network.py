@@ -39,8 +39,8 @@ class FurtherZone(Model):
     """The nodes' subnet in another Availability Zone: for groups that name the zone as their `zone_id`."""
 
     cidr: Cidr
-    """IPv4 network of that subnet, within the VPC's. Cannot change later: HyperPod never changes the
-    network of a group."""
+    """IPv4 network of that subnet: within the VPC's, or a secondary block of a VPC that is made. Cannot
+    change later: HyperPod never changes the network of a group."""
     subnet_id: SubnetId | None = None
     """A private subnet made elsewhere, in that zone; one is made by default."""
 
@@ -93,8 +93,9 @@ class Network(Model):
     cidr: Cidr = "10.0.0.0/16"
     """IPv4 network of the VPC that is made; ignored with `vpc`."""
     node_cidr: Cidr | None = None
-    """IPv4 network of the node subnet; by default the first half of the VPC. Cannot change later: HyperPod
-    would replace the cluster. The rules hold the IP budget against it."""
+    """IPv4 network of the node subnet; by default the first half of the VPC. One outside of `cidr` becomes a
+    secondary CIDR block of the VPC that is made: a whole /16 for nodes. Cannot change later: HyperPod would
+    replace the cluster. The rules hold the IP budget against it."""
     egress: Literal["nat", "closed"] = "nat"
     """`nat`: out to the internet through a NAT gateway. `closed`: no internet route at all; AWS is
     reached through VPC endpoints."""

@@ -45,6 +45,29 @@ class Subnets:
         return (*((self.public,) if self.public else ()), *(self.database or ()), *(self.control_plane or ()))
 
 
+def secondary_blocks(network: Network) -> dict[str, IPv4Network]:
+    """Further CIDR blocks of a VPC that is made: subnets of nodes that lie outside of `cidr`.
+
+    By further zone; "" is that of the node subnet. A subnet in the block of another one takes none.
+    """
+    if network.vpc:
+        return {}
+    asked = {"": None if network.subnet else network.node_cidr}
+    asked |= {zone: one.cidr for zone, one in network.further_zones.items() if one.subnet_id is None}
+    blocks: dict[str, IPv4Network] = {}
+    for place, cidr in asked.items():
+        block = IPv4Network(cidr) if cidr else IPv4Network(network.cidr)
+        if not any(block.subnet_of(one) for one in (IPv4Network(network.cidr), *blocks.values())):
+            blocks[place] = block
+    return blocks
+
+
+def vpc_blocks(network: Network) -> tuple[IPv4Network, ...]:
+    """The CIDR blocks of the VPC that are known, its first one first."""
+    whole = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
+    return (whole, *secondary_blocks(network).values())
+
+
 def subnets(cluster: Cluster) -> Subnets:
     """How the network of a cluster is cut."""
     database = cluster.environment.storage.accounting_database
@@ -61,8 +84,8 @@ def subnets_of(network: Network, *, database: bool = False, control_plane: bool 
     It depends on CIDRs only, never on node counts.
     A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster.
     So nodes get the first half of the VPC, whatever the count is today, and the small subnets are
-    taken from the end; from the beginning where `node_cidr` is at the end. In a VPC that is too small they
-    overlap or lie outside: NET004 says so.
+    taken from the end; from the beginning where `node_cidr` is at the end. A `node_cidr` outside is a block
+    of its own. In a VPC that is too small the small subnets overlap or lie outside: NET004 says so.
     """
     whole = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
     if network.subnet:

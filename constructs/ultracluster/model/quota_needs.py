@@ -24,7 +24,7 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
     ScratchLustre,
 )
-from ultracluster.model.addresses import other_addresses, subnets
+from ultracluster.model.addresses import address_budget, other_addresses, secondary_blocks, subnets
 from ultracluster.model.cluster import Cluster
 from ultracluster.model.endpoints import made_endpoints
 
@@ -140,6 +140,13 @@ def _network(cluster: Cluster) -> Iterator[Need]:
         quota=quota("subnets"), amount=new_subnets, why="nodes, NAT, database, control plane",
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
+    if blocks := len(secondary_blocks(network)):
+        yield Need(
+            quota=quota("ipv4-blocks"), amount=1 + blocks, why="cidr and what lies outside of it",
+            scope="resource",
+        )  # fmt: skip
+    if makes_vpc:
+        yield _address_usage(cluster, endpoints + nat)
     yield Need(quota=quota("internet-gateways"), amount=int(nat), why="egress")
     six = nat and cluster.environment.dual_stack
     yield Need(quota=quota("egress-only-gateways"), amount=int(six), why="egress over IPv6")
@@ -182,6 +189,18 @@ def _groups(cluster: Cluster, endpoints: int) -> int:
         + (cluster.environment.network.vpc is None)  # the default group of a VPC
         + cluster.traits.security_groups
         + len(cluster.settings.ssh_pools if isinstance(cluster.settings, ParallelCluster) else ())
+    )
+
+
+def _address_usage(cluster: Cluster, sixes: int) -> Need:
+    """Units of a VPC that is made: one for an address or an interface of a node, 6 for an endpoint or NAT."""
+    addresses = address_budget(cluster).total
+    interfaces = sum(group.most_nodes * group.interface_count for group in cluster.groups.values())
+    return Need(
+        quota=quota("network-address-usage"),
+        amount=addresses + interfaces + 6 * sixes,
+        why=f"addresses {addresses}, interfaces of nodes {interfaces} (estimate)",
+        scope="resource",
     )
 
 

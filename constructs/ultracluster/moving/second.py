@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ultracluster.catalog import is_local_zone, region
+from ultracluster.catalog.address_ranges import refused_beside
 from ultracluster.config import Environment
 from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.findings import Finding
+from ultracluster.config.network import Network
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import DROP, Change, Option, YamlPath
+from ultracluster.model.addresses import vpc_blocks
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
 from ultracluster.moving.target import Bought, Target
 from ultracluster.plan.draft_place import second_zone
@@ -81,7 +84,7 @@ def _network(environment: Environment, target: Target) -> Iterator[Edit]:
     network = environment.network
     yield Edit(("network", "zone_id"), target.zone_id)
     if network.vpc is None:
-        cidr, away = _next(network.cidr)
+        cidr, away = _next(network)
         yield Edit(("network", "cidr"), cidr)
         if network.node_cidr:
             yield Edit(("network", "node_cidr"), _moved(network.node_cidr, away))
@@ -295,17 +298,22 @@ def _partition(region_name: str) -> str:
     return found.partition if found else "aws"
 
 
-def _next(cidr: str) -> tuple[str, int]:
-    """The next network of the same size, so that both can be joined, and how far it is."""
-    network = ipaddress.IPv4Network(cidr)
-    for away in (network.num_addresses, -network.num_addresses):
+def _next(network: Network) -> tuple[str, int]:
+    """The next networks of the same sizes, so that both VPCs can be joined, and how far they are."""
+    blocks = vpc_blocks(network)
+    step = max(one.num_addresses for one in blocks)  # each network stays one of its size
+    for away in (sign * number * step for number in range(1, 257) for sign in (1, -1)):
         try:
-            other = _moved(cidr, away)
+            moved = [ipaddress.IPv4Network(_moved(str(one), away)) for one in blocks]
         except ValueError:  # no address has that number
             continue
-        if ipaddress.IPv4Network(other).is_private == network.is_private:
-            return other, away
-    return cidr, 0
+        if any(new.is_private != old.is_private for new, old in zip(moved, blocks, strict=True)):
+            continue
+        if any(new.overlaps(old) for new in moved for old in blocks):
+            continue
+        if not any(refused_beside(one, moved[:place]) for place, one in enumerate(moved) if place):
+            return str(moved[0]), away
+    return network.cidr, 0
 
 
 def _moved(cidr: str, away: int) -> str:

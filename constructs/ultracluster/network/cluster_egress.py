@@ -14,7 +14,7 @@ from constructs import Construct, DependencyGroup
 
 from ultracluster.catalog import border_group
 from ultracluster.config.network import Network
-from ultracluster.model.addresses import subnets_of
+from ultracluster.model.addresses import subnets_of, vpc_blocks
 from ultracluster.model.endpoints import Endpoint, made_endpoints_of
 from ultracluster.model.parent_zone import parent_zone
 from ultracluster.model.perimeter import Perimeter, perimeter_of_network
@@ -119,13 +119,13 @@ class ClusterEgress(Construct):
             gateways: services with a gateway endpoint; by default those that are made here, and S3.
         """
         group, vpc = self.endpoint_group, self._network.vpc
-        networks = (vpc.endpoint_networks or (vpc.cidr,)) if vpc else (self._network.cidr,)
+        networks = vpc.endpoint_networks if vpc else ()
         return ClosedEgress(
             self,
             construct_id,
             clients=clients,
             endpoint_group_id=group.attr_group_id if group else None,
-            networks=networks,
+            networks=networks or [str(one) for one in vpc_blocks(self._network)],
             gateways=gateways or self._gateways or ("s3",),
             key=self._key,
         )
@@ -204,8 +204,9 @@ class ClusterEgress(Construct):
             security_group_ingress=[
                 ec2.CfnSecurityGroup.IngressProperty(
                     ip_protocol="tcp", from_port=443, to_port=443, description="HTTPS from the VPC",
-                    cidr_ip=self._network.vpc.cidr if self._network.vpc else self._network.cidr,
+                    cidr_ip=str(block),
                 )
+                for block in vpc_blocks(self._network)
             ],
             security_group_egress=[NOWHERE],  # endpoints only answer
         )  # fmt: skip

@@ -13,7 +13,7 @@ from constructs import Construct, DependencyGroup
 
 from ultracluster.config.network import FlowLogs, FurtherZone, Network, Perimeter
 from ultracluster.guard import report, settings_of
-from ultracluster.model.addresses import subnets_of
+from ultracluster.model.addresses import secondary_blocks, subnets_of
 from ultracluster.model.endpoints import Endpoint
 from ultracluster.model.parent_zone import control_plane_zone, parent_zone
 from ultracluster.network.cluster_egress import ClusterEgress
@@ -104,6 +104,10 @@ class ClusterNetwork(Construct):
         self.default_security_group_id: str | None = None
         self._made: ec2.CfnVPC | None = None
         vpc_id = network.vpc.id if network.vpc else self._make_vpc(own_egress)
+        self._blocks = {
+            block: self._secondary_block(vpc_id, place, block)
+            for place, block in secondary_blocks(network).items()
+        }
         self.route_table_id: str | None = None
         if network.subnet:
             self.subnet = existing_subnet(self, "Nodes", network.subnet.id)
@@ -116,6 +120,7 @@ class ClusterNetwork(Construct):
                 network.zone_id,
                 removal_policy=removal_policy,
                 ipv6=self._ipv6_block() if ipv6 else None,
+                block=self._block_of(subnets.nodes),
                 vpc=self._made,
             )
             routes = associated_routes(self, "NodeRoutes", vpc_id, cfn)
@@ -204,6 +209,16 @@ class ClusterNetwork(Construct):
             )
             self.control_plane_subnets.append(self._imported(name, subnet, route_table_id))
 
+    def _secondary_block(self, vpc_id: str, place: str, block: IPv4Network) -> ec2.CfnVPCCidrBlock:
+        name = f"NodeBlock-{place}" if place else "NodeBlock"
+        made = ec2.CfnVPCCidrBlock(self, name, vpc_id=vpc_id, cidr_block=str(block))
+        if self._removal_policy:
+            made.apply_removal_policy(self._removal_policy)  # a subnet that stays keeps its block
+        return made
+
+    def _block_of(self, cidr: IPv4Network) -> ec2.CfnVPCCidrBlock | None:
+        return next((made for block, made in self._blocks.items() if cidr.subnet_of(block)), None)
+
     def _ipv6_block(self) -> ec2.CfnVPCCidrBlock:
         if self._made is None:
             raise ValueError(
@@ -231,4 +246,7 @@ class ClusterNetwork(Construct):
         return vpc.attr_vpc_id
 
     def _subnet(self, name: str, vpc_id: str, cidr: IPv4Network, zone_id: str) -> ec2.CfnSubnet:
-        return zone_subnet(self, name, vpc_id, cidr, zone_id, removal_policy=self._removal_policy)
+        block = self._block_of(cidr)
+        return zone_subnet(
+            self, name, vpc_id, cidr, zone_id, removal_policy=self._removal_policy, block=block
+        )

@@ -18,12 +18,13 @@ def zone_subnet(
     *,
     removal_policy: RemovalPolicy | None = None,
     ipv6: ec2.CfnVPCCidrBlock | None = None,
+    block: ec2.CfnVPCCidrBlock | None = None,
     vpc: ec2.CfnVPC | None = None,
 ) -> ec2.CfnSubnet:
     """A private subnet; with `removal_policy` it stays with what stays in it.
 
     With `ipv6`, the block that `vpc` has of Amazon, it is dual stack, and network interfaces in it get
-    addresses of both kinds.
+    addresses of both kinds. `block` is the secondary one that it lies in.
     """
     six = Fn.select(0, Fn.cidr(Fn.select(0, vpc.attr_ipv6_cidr_blocks), 1, "64")) if vpc and ipv6 else None
     subnet = ec2.CfnSubnet(
@@ -36,8 +37,8 @@ def zone_subnet(
         ipv6_cidr_block=six,
         assign_ipv6_address_on_creation=True if six else None,
     )
-    if ipv6:
-        subnet.add_resource_dependency(ipv6)
+    for one in filter(None, (ipv6, block)):
+        subnet.add_resource_dependency(one)
     if removal_policy:
         subnet.apply_removal_policy(removal_policy)
     Tags.of(subnet).add("Name", f"{scope.node.path}/{name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ultracluster.model import Cluster
-from ultracluster.model.addresses import address_budget, further_budgets
+from ultracluster.model.addresses import address_budget, further_budgets, vpc_blocks
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.perimeter import perimeter_of
 
@@ -25,7 +25,7 @@ class AddressPlan:
     """The node subnet and what is to fit into it."""
 
     vpc: str
-    """The VPC's network."""
+    """The VPC's networks."""
     subnet: str
     usable: int
     total: int
@@ -77,7 +77,7 @@ def address_plan(cluster: Cluster) -> AddressPlan:
     budget = address_budget(cluster)
     network = cluster.environment.network
     return AddressPlan(
-        vpc=network.vpc.cidr if network.vpc else network.cidr,
+        vpc=" and ".join(map(str, vpc_blocks(network))),
         subnet=str(budget.network),
         usable=budget.usable,
         total=budget.total,

@@ -17,6 +17,7 @@ from ultracluster.config.capacity import CapacityBlock
 from ultracluster.config.governance import CDK_QUALIFIER
 from ultracluster.config.storage import RdsMySql
 from ultracluster.model import TRAITS, Cluster
+from ultracluster.model.addresses import secondary_blocks
 from ultracluster.model.inference import inference_of
 from ultracluster.model.observability import collects
 from ultracluster.model.team_shares import scheduler_of
@@ -64,6 +65,7 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "network": environment.makes_network,
         "vpc": network.vpc is None,
         "nat": network.vpc is None and network.egress == "nat",
+        "blocks": bool(secondary_blocks(network)),
         "ipv6": network.vpc is None and environment.dual_stack,
         "key": storage.key is None,
         "buckets": environment.makes_buckets,

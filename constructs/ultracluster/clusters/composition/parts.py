@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network
 from typing import Literal, Protocol, cast
 
 from aws_cdk import RemovalPolicy
@@ -74,7 +75,7 @@ class NetworkParts:
     subnet_id: str
     security_group_ids: tuple[str, ...]
     nodes_cidr: str | None = None
-    """Of the nodes' subnet; None where it is not known."""
+    """Of the nodes' subnet, maybe in another block of the VPC; None where it is not known."""
     route_table_id: str | None = None
     """Of the nodes' subnet; None where the subnet exists."""
     further_subnet_ids: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -87,6 +88,13 @@ class NetworkParts:
     control_plane_subnet_ids: tuple[str, ...] = ()
     """Of an EKS control plane, in two zones or more."""
     made: MadeNetwork | None = None
+
+    @property
+    def vpc_cidrs(self) -> tuple[str, ...]:
+        """The VPC's first block, and that of the nodes where it is another one."""
+        nodes = self.nodes_cidr
+        apart = nodes and not IPv4Network(nodes).overlaps(IPv4Network(self.vpc_cidr))
+        return (self.vpc_cidr, nodes) if nodes and apart else (self.vpc_cidr,)
 
     def vpc(self, scope: Construct) -> ec2.IVpc:
         if self.made:

@@ -286,7 +286,7 @@ class ParallelClusterCluster(ClusterConstruct):
     def _ways_out(self, vpc: ec2.IVpc) -> list[ec2.CfnSecurityGroupEgress]:
         (group, *_) = self.security_groups
         return ways_out(
-            self, self._settings, security_group_id=group.security_group_id, vpc_cidr=cidr_of(vpc, self)
+            self, self._settings, security_group_id=group.security_group_id, vpc_cidrs=[cidr_of(vpc, self)]
         )
 
     def _make(self) -> CustomResource:

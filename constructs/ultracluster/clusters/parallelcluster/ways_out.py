@@ -5,6 +5,8 @@ ParallelCluster adds nothing to a group that it did not make.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -13,7 +15,7 @@ from ultracluster.network.admission import NOWHERE
 
 
 def ways_out(
-    scope: Construct, settings: ParallelCluster, *, security_group_id: str, vpc_cidr: str
+    scope: Construct, settings: ParallelCluster, *, security_group_id: str, vpc_cidrs: Sequence[str]
 ) -> list[ec2.CfnSecurityGroupEgress]:
     """Let nodes reach the file system that the head node shares from, and the directory of users.
 
@@ -21,11 +23,14 @@ def ways_out(
         scope: where the rules live.
         settings: of ParallelCluster.
         security_group_id: of the nodes.
-        vpc_cidr: IPv4 network in which ParallelCluster makes an EFS.
+        vpc_cidrs: IPv4 networks in which ParallelCluster makes an EFS.
     """
     rules: list[tuple[str, str, int, str]] = []
     if settings.head_storage == "efs":
-        rules.append(("HeadStorage", vpc_cidr, 2049, "EFS that ParallelCluster makes"))
+        rules += [
+            (f"HeadStorage{number or ''}", cidr, 2049, "EFS that ParallelCluster makes")
+            for number, cidr in enumerate(vpc_cidrs)
+        ]
     directory = settings.directory_service
     for number, cidr in enumerate(directory.server_networks if directory else ()):
         ports = directory.ports if directory else ()

@@ -14,6 +14,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster
+from ultracluster.model.addresses import vpc_blocks
 from ultracluster.model.parent_zone import control_plane_zone
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
@@ -144,13 +145,13 @@ def service_network(settings: Eks | HyperPodEks, network: Network) -> Iterator[B
     text = settings.service_cidr
     if text is None:
         return
-    services, vpc = IPv4Network(text), _vpc(network)
+    services = IPv4Network(text)
     why = ""
     if not 12 <= services.prefixlen <= 24:
         why = f"a /{services.prefixlen} is outside EKS's range of /12 to /24."
     elif not any(services.subnet_of(private) for private in PRIVATE):
         why = "it is outside 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16."
-    elif services.overlaps(vpc):
+    elif vpc := next((one for one in vpc_blocks(network) if services.overlaps(one)), None):
         why = f"it overlaps the VPC ({vpc}): pods could not distinguish a service from a host."
     if why:
         yield Breach(("service_cidr",), f"{text}: {why}", write(free_service_network(network)))
@@ -211,9 +212,6 @@ def free_service_network(network: Network) -> str:
     """A network for services that is not the VPC's; of one that holds all of them, or is not known, EKS's
     usual one."""
     usual = ("172.20.0.0/16", "10.100.0.0/16", "192.168.128.0/17")
-    free = (cidr for cidr in usual if not IPv4Network(cidr).overlaps(_vpc(network)))
+    taken = vpc_blocks(network)
+    free = (cidr for cidr in usual if not any(map(IPv4Network(cidr).overlaps, taken)))
     return next(free, usual[0])
-
-
-def _vpc(network: Network) -> IPv4Network:
-    return IPv4Network(network.vpc.cidr if network.vpc else network.cidr)

@@ -95,7 +95,7 @@ def further_subnets_fit(cluster: Cluster) -> Iterator[Breach]:
         path = ("network", "further_zones", zone, "cidr")
         if not LARGEST_PREFIX <= asked.prefixlen <= SMALLEST_PREFIX:
             why = f"{asked} is a /{asked.prefixlen}; EC2 makes subnets from /16 to /28."
-        elif not asked.subnet_of(whole):
+        elif network.vpc and not asked.subnet_of(whole):
             why = f"{asked} is not part of the VPC's {whole}; EC2 refuses the subnet."
         elif clash := next((one for one in taken if one.overlaps(asked)), None):
             why = f"{asked} overlaps {clash}, another subnet of the environment; EC2 refuses it."

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from ultracluster.catalog.address_ranges import address_ranges, range_of
+from ultracluster.catalog.address_ranges import (
+    DOCKER,
+    address_ranges,
+    free_block,
+    range_of,
+    refused_beside,
+)
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, write
@@ -15,9 +21,13 @@ from ultracluster.model.addresses import (
     SMALLEST_PREFIX,
     AddressBudget,
     address_budget,
+    other_addresses,
+    secondary_blocks,
     subnets,
     usable_addresses,
+    vpc_blocks,
 )
+from ultracluster.model.parent_zone import exports_homes_to_vpc
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import NET
 
@@ -28,7 +38,6 @@ PREREQUISITES = "SageMaker Developer Guide, Prerequisites for using SageMaker Hy
 FREE_ADDRESSES = "aws ec2 describe-subnets --subnet-ids <subnet> --query 'Subnets[].AvailableIpAddressCount'"
 
 FULL = 0.8
-DOCKER = IPv4Network("172.17.0.0/16")
 
 
 @NET.rule(
@@ -61,19 +70,54 @@ def node_subnet_size(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(3, "error", "The node subnet lies within its VPC", source=CREATE_SUBNET)
-def node_subnet_within_vpc(network: Network) -> Iterator[Breach]:
+@NET.rule(
+    3,
+    "error",
+    "The node subnet lies within its VPC, or beside it as a block of its own",
+    source=f"{CREATE_SUBNET}; {VPC_GUIDE}",
+)
+def node_subnet_within_vpc(network: Network, cluster: Cluster | None) -> Iterator[Breach]:
     given, whole = _given_node_network(network), _vpc(network)
-    if given and not given.subnet_of(whole):
-        half = None if network.vpc else _half(whole)
-        remedy = write(str(half)) if half else ask("fact", f"a network within {whole}")
-        if network.vpc:
-            remedy = remedy.noting("or give as network.vpc.cidr the block of the VPC that holds it")
-        yield Breach(
-            _node_path(network),
-            f"{given} is not part of the VPC's {whole}; EC2 refuses the subnet.",
-            remedy,
-        )
+    if given is None or given.subnet_of(whole):
+        return
+    half = None if network.vpc else _half(whole)
+    remedy = write(str(half)) if half else ask("fact", f"a network within {whole}")
+    if network.vpc:
+        why = f"{given} is not part of the VPC's {whole}; EC2 refuses the subnet."
+        remedy = remedy.noting("or give as network.vpc.cidr the block of the VPC that holds it")
+    elif given.overlaps(whole):
+        why = f"{given} holds the VPC's {whole}; blocks of a VPC must not overlap, so EC2 refuses it."
+        beside = free_block((whole,), _prefix(given))
+        remedy = write(*(str(one) for one in (half, beside) if one))
+    elif cluster and cluster.environment.storage.openzfs and exports_homes_to_vpc(network):
+        why = f"{given} is not part of {whole}, to which home directories are exported beside a Local Zone."
+    else:
+        return
+    yield Breach(_node_path(network), why, remedy)
+
+
+@NET.rule(
+    32,
+    "error",
+    "EC2 accepts each secondary block of the VPC beside the first one",
+    source=f"{VPC_GUIDE}: IPv4 CIDR block association restrictions",
+    date="2026-11-28",
+)
+def secondary_block_accepted(network: Network) -> Iterator[Breach]:
+    before = [_vpc(network)]
+    for place, block in secondary_blocks(network).items():
+        path = _block_path(place)
+        free = free_block(before, _prefix(block))
+        remedy = write(str(free)) if free else ask("fact", "a private network that EC2 accepts there")
+        clash = next((one for one in before if one.overlaps(block)), None)
+        if clash and place:
+            why = f"it overlaps {clash}, another block of the VPC"
+        elif not clash and (refused := refused_beside(block, before)):
+            why = f"no block of {refused} may be added to a VPC of {' and '.join(map(str, before))}"
+        else:  # where the node subnet holds the first block, another rule says so
+            before.append(block)
+            continue
+        yield Breach(path, f"EC2 refuses {block} as a further block of the VPC: {why}.", remedy)
 
 
 @NET.rule(4, "error", "The node subnet leaves room for the other subnets of the VPC", source=CREATE_SUBNET)
@@ -159,16 +203,19 @@ def room_to_grow(network: Network, cluster: Cluster) -> Iterator[Breach]:
     source=f"{VPC_GUIDE}; IANA IPv4 Special-Purpose Address Registry",
 )
 def private_range(network: Network) -> Iterator[Breach]:
-    whole = _vpc(network)
-    kept = range_of(whole)
-    if network.vpc or (kept and kept.hosts):
-        return
-    if kept:
-        why = f"is {kept.use} ({kept.source}): no host of a network has such an address."
-    else:
-        hosts = [f"{one.network} ({one.source})" for one in address_ranges() if one.hosts]
-        why = f"is not within {', '.join(hosts)}: nodes cannot reach the public hosts that own its addresses."
-    yield Breach(_vpc_path(network), f"{whole} {why}", _at_ten(network))
+    for path, block in () if network.vpc else _blocks(network):
+        kept = range_of(block)
+        if kept and kept.hosts:
+            continue
+        if kept:
+            why = f"is {kept.use} ({kept.source}): no host of a network has such an address."
+        else:
+            hosts = [f"{one.network} ({one.source})" for one in address_ranges() if one.hosts]
+            why = (
+                f"is not within {', '.join(hosts)}: nodes cannot reach the public hosts that own its "
+                "addresses."
+            )
+        yield Breach(path, f"{block} {why}", _private_block(network, path, block))
 
 
 @NET.rule(
@@ -179,17 +226,16 @@ def private_range(network: Network) -> Iterator[Breach]:
     by_hand="ip route show dev docker0",
 )
 def docker_bridge(network: Network) -> Iterator[Breach]:
-    whole = _vpc(network)
-    if whole.overlaps(DOCKER):
-        makes_vpc = network.vpc is None
-        yield Breach(
-            _vpc_path(network),
-            f"{whole} overlaps 172.17.0.0/16, which Docker gives to the bridge docker0 on every "
-            "node: traffic to those addresses of the VPC never leaves the node.",
-            _at_ten(network)
-            if makes_vpc
-            else ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image"),
-        )
+    for path, block in _blocks(network):
+        if block.overlaps(DOCKER):
+            yield Breach(
+                path,
+                f"{block} overlaps 172.17.0.0/16, which Docker gives to the bridge docker0 on every "
+                "node: traffic to those addresses of the VPC never leaves the node.",
+                ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image")
+                if network.vpc
+                else _private_block(network, path, block),
+            )
 
 
 def _another(cluster: Cluster) -> str:
@@ -205,6 +251,17 @@ def _vpc(network: Network) -> IPv4Network:
 
 def _vpc_path(network: Network) -> YamlPath:
     return ("vpc", "cidr") if network.vpc else ("cidr",)
+
+
+def _block_path(place: str) -> YamlPath:
+    return ("further_zones", place, "cidr") if place else ("node_cidr",)
+
+
+def _blocks(network: Network) -> Iterator[tuple[YamlPath, IPv4Network]]:
+    """The blocks of the VPC with the settings that name them."""
+    yield _vpc_path(network), _vpc(network)
+    for place, block in secondary_blocks(network).items():
+        yield _block_path(place), block
 
 
 def _given_node_network(network: Network) -> IPv4Network | None:
@@ -244,10 +301,10 @@ def _roomier(cluster: Cluster, budget: AddressBudget) -> Remedy:
     """The smallest network that the cluster fills to less than 80 %, and where to write it."""
     prefixes = range(SMALLEST_PREFIX, LARGEST_PREFIX - 1, -1)
     fits = next((p for p in prefixes if budget.total < FULL * usable_addresses(p)), None)
+    if fits is None and budget.network.prefixlen > LARGEST_PREFIX and budget.share > 1:
+        fits = LARGEST_PREFIX if budget.total <= usable_addresses(LARGEST_PREFIX) else None
     if fits is None:
-        return ask(
-            "decision", f"fewer nodes: a /16, the largest subnet, has {usable_addresses(16)} usable addresses"
-        )
+        return ask("decision", _fewer(cluster))
     network = cluster.environment.network
     whole, cut = _vpc(network), subnets(cluster)
     if network.subnet:
@@ -255,16 +312,34 @@ def _roomier(cluster: Cluster, budget: AddressBudget) -> Remedy:
     nodes = IPv4Network((cut.nodes.network_address, fits), strict=False)
     if nodes.subnet_of(whole) and not any(nodes.overlaps(small) for small in cut.small):
         return anywhere({("network", "node_cidr"): str(nodes)})
-    if network.vpc is None and fits > LARGEST_PREFIX:
+    if network.vpc is None and fits > LARGEST_PREFIX and cut.nodes.subnet_of(whole):
         larger = IPv4Network((whole.network_address, fits - 1), strict=False)
         changes: dict[YamlPath, str] = {("network", "cidr"): str(larger)}
         return anywhere(changes | ({("network", "node_cidr"): str(nodes)} if network.node_cidr else {}))
+    others = [block for place, block in secondary_blocks(network).items() if place]
+    if network.vpc is None and (free := free_block((whole, *others), fits)):
+        return anywhere({("network", "node_cidr"): str(free)})
     return ask(
         "fact", f"a VPC with a whole /{fits} for the nodes, e.g. as a second CIDR block of an existing one"
     )
 
 
-def _at_ten(network: Network) -> Remedy:
-    """A private range of the same size; the nodes' own part of it is cut again."""
-    ten = write(f"10.0.0.0/{_prefix(_vpc(network))}")
+def _fewer(cluster: Cluster) -> str:
+    """What the largest subnet takes of the group that takes most, which EC2 and FSx keep in one subnet."""
+    most = usable_addresses(LARGEST_PREFIX)
+    words = f"fewer nodes: a /16, the largest subnet, has {most} usable addresses"
+    rows = [row for row in address_budget(cluster).rows if row.certain and row.count > 1]
+    row = max(rows, key=lambda one: one.total, default=None)
+    if row is None or row.total <= other_addresses(cluster):
+        return words
+    fit = (most - address_budget(cluster).total + row.total) // row.each
+    return f"{words}, which at most {fit} nodes of {row.what} fit" if 0 < fit < row.count else words
+
+
+def _private_block(network: Network, path: YamlPath, block: IPv4Network) -> Remedy:
+    """A private range of the same size in place of a block."""
+    if path != _vpc_path(network):
+        free = free_block([one for one in vpc_blocks(network) if one != block], _prefix(block))
+        return write(str(free)) if free else ask("fact", "a private network")
+    ten = write(f"10.0.0.0/{_prefix(block)}")
     return ten & beside(node_cidr=DROP) if network.node_cidr else ten
