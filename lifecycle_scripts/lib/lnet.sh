@@ -47,6 +47,13 @@ lnet::moved() {
   LNET_TCP=$(($(lnet::messages tcp) - $2))
 }
 
+# lnet::is_right: are as many bound as should be? More of them are wrong only where cluster.json limits their number.
+lnet::is_right() {
+  local bound wanted
+  bound=$(lnet::interfaces efa) wanted=$(lnet::wanted)
+  ((bound == wanted)) || { ((bound > wanted)) && [[ ${NODE_LUSTRE_EFA_LIMITED:-} != yes ]]; }
+}
+
 # lnet::wanted: how many EFA interfaces FSx's set-up binds on this node, by cluster.json. 0: Lustre stays on TCP here. Where it
 # does not tell, there has to be one.
 lnet::wanted() {

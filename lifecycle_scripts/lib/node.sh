@@ -353,6 +353,7 @@ facts = {
     **{f"CLUSTER_METRICS_{key.upper()}": section("metrics").get(key) or "" for key in ("remote_write_url", "region", "scrape_seconds")},
     "NODE_ACCELERATOR": accelerator,
     "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
+    "NODE_LUSTRE_EFA_LIMITED": yes_or_no("lustre_efa_limited"),
     "NODE_GDS": yes_or_no("gds"),
     "NODE_DATA_VOLUME": path_or_nothing("data_volume"),
     "NODE_ACCELERATOR_NAME": name_or_nothing("accelerator_name"),

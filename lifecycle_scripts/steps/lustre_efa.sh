@@ -13,6 +13,8 @@ for library in mounts lnet; do
 done
 
 readonly LUSTRE_EFA_UNIT=configure-efa-fsx-lustre-client
+readonly LUSTRE_EFA_LIMITER=/usr/local/sbin/ultracluster-lustre-efa-interfaces
+readonly LUSTRE_EFA_LIMIT=/etc/systemd/system/$LUSTRE_EFA_UNIT.service.d/10-ultracluster-interfaces.conf
 # Where images of EKS may have it (awslabs/amazon-eks-ami, nodeadm: fsx_lustre_efa.go)
 readonly LUSTRE_EFA_SCRIPT=/etc/eks/configure-efa-fsx-lustre-client/setup.sh
 
@@ -29,8 +31,49 @@ lustre_efa::detect() {
 }
 
 lustre_efa::is_bound() {
+  lnet::is_right
+}
+
+lustre_efa::has_enough() {
   (($(lnet::interfaces efa) >= $(lnet::wanted)))
 }
+
+# --- fewer interfaces than FSx's set-up binds: efa_interfaces_per_client ---
+
+lustre_efa::is_limited() {
+  [[ ${NODE_LUSTRE_EFA_LIMITED:-} == yes ]]
+}
+
+lustre_efa::limit() {
+  ! lustre_efa::is_limited || bash "$ULTRACLUSTER_HOME/files/lustre_efa_interfaces.sh" "$(lnet::wanted)" ||
+    log::warn "EFA interfaces could not be removed from LNet"
+}
+
+lustre_efa::limit_drop_in() {
+  printf '# Ultracluster\n[Service]\nExecStartPost=%s %s\n' "$LUSTRE_EFA_LIMITER" "$(lnet::wanted)"
+}
+
+lustre_efa::limits_boot() {
+  if lustre_efa::is_limited; then
+    files::same "$ULTRACLUSTER_HOME/files/lustre_efa_interfaces.sh" "$LUSTRE_EFA_LIMITER" &&
+      cmp --silent <(lustre_efa::limit_drop_in) "$ULTRACLUSTER_ROOT$LUSTRE_EFA_LIMIT"
+  else
+    [[ ! -e $ULTRACLUSTER_ROOT$LUSTRE_EFA_LIMIT ]]
+  fi
+}
+
+# The unit's own run then leaves so many at each boot, before anything is mounted.
+lustre_efa::limit_boot() {
+  ! lustre_efa::limits_boot || return 0
+  if lustre_efa::is_limited; then
+    files::install "$ULTRACLUSTER_HOME/files/lustre_efa_interfaces.sh" "$LUSTRE_EFA_LIMITER" 0755
+    lustre_efa::limit_drop_in | files::write "$LUSTRE_EFA_LIMIT"
+  else
+    rm -f -- "$ULTRACLUSTER_ROOT$LUSTRE_EFA_LIMIT"
+  fi
+}
+
+# --- after a boot ---
 
 # Where the image brings its own way there may be no unit.
 lustre_efa::has_unit() {
@@ -39,7 +82,8 @@ lustre_efa::has_unit() {
 
 lustre_efa::survives_boot() {
   ! lustre_efa::has_unit || systemctl is-enabled --quiet "$LUSTRE_EFA_UNIT.service" || return 1
-  cmp --silent <(lustre_efa::drop_in) "$ULTRACLUSTER_ROOT$(lustre_efa::drop_in_path)"
+  cmp --silent <(lustre_efa::drop_in) "$ULTRACLUSTER_ROOT$(lustre_efa::drop_in_path)" || return 1
+  lustre_efa::limits_boot
 }
 
 # The mount waits for the set-up, also where the service that owns /etc/fstab does not know of it. It does not require it: a
@@ -72,6 +116,8 @@ lustre_efa::needs() {
 lustre_efa::install() {
   release::facts
   LUSTRE_EFA_SOURCE='' LUSTRE_EFA_AUTOMOUNT=''
+  lustre_efa::limit_boot
+  lustre_efa::is_bound || ! lustre_efa::has_enough || lustre_efa::limit
   if ! lustre_efa::is_bound; then
     ! lustre_efa::has_old_kernel ||
       step::fail "Lustre over EFA needs kernel 6.8 or newer on Ubuntu, this is $(uname -r): Lustre uses TCP"
@@ -219,11 +265,18 @@ lustre_efa::run() {
 
 # The job of its unit may still run.
 lustre_efa::settled() {
-  retry::run "${ULTRACLUSTER_LUSTRE_EFA_DEADLINE:-45}" lustre_efa::is_bound
+  retry::run "${ULTRACLUSTER_LUSTRE_EFA_DEADLINE:-45}" lustre_efa::has_enough || return
+  lustre_efa::limit
+  lustre_efa::is_bound
 }
 
 lustre_efa::reason() {
   local reason
+  if lustre_efa::has_enough; then
+    printf 'LNet has %s EFA interfaces instead of %s (efa_interfaces_per_client): other nodes may not connect to the file system' \
+      "$(lnet::interfaces efa)" "$(lnet::wanted)"
+    return
+  fi
   reason="LNet has $(lnet::interfaces efa) of $(lnet::wanted) EFA interfaces after FSx's set-up"
   [[ -n $(software::module kefalnd) ]] || reason+=": this Lustre client has no module for EFA (kefalnd)"
   printf '%s: Lustre uses TCP' "$reason"
@@ -233,7 +286,8 @@ lustre_efa::verify() {
   local bound
   release::facts
   bound=$(lnet::interfaces efa)
-  ((bound >= $(lnet::wanted))) || step::fail "$(lustre_efa::reason)"
+  lustre_efa::is_bound || step::fail "$(lustre_efa::reason)"
+  lustre_efa::limits_boot || step::fail "$LUSTRE_EFA_LIMIT is not right: after a boot LNet would have other EFA interfaces"
   lustre_efa::survives_boot || step::fail "$LUSTRE_EFA_UNIT.service is not enabled: after a boot Lustre would use TCP"
   lustre_efa::is_back || step::fail "$LUSTRE_PATH is in /etc/fstab and not mounted"
   [[ $(mounts::at "$LUSTRE_PATH") == 'lustre '* ]] || {

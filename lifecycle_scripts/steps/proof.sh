@@ -107,7 +107,7 @@ proof::lustre_efa() {
   bound=$(lnet::interfaces efa)
   PROOF_WORDS+=("lustre_efa=$bound/$wanted")
   ((bound > 0)) || { PROOF_LACKS+=("Lustre uses TCP, not EFA") && return; }
-  ((bound >= wanted)) || log::warn "LNet has $bound of $wanted EFA interfaces"
+  lnet::is_right || log::warn "LNet has $bound EFA interfaces, $wanted expected"
   [[ $(mounts::at "$LUSTRE_PATH") == 'lustre '* ]] || return 0
   lnet::probe "$ULTRACLUSTER_ROOT$LUSTRE_PATH"
   ((LNET_EFA > 0 || LNET_TCP <= 0)) || PROOF_LACKS+=("$bound EFA interfaces are bound, but Lustre uses TCP")

@@ -109,6 +109,7 @@ fabric::identify() {
     case $key in
       efa_interfaces) FABRIC_INTERFACES=${FABRIC_INTERFACES:-$value} ;;
       lustre_efa_interfaces) FABRIC_LUSTRE_INTERFACES=$value ;;
+      lustre_efa_limited) FABRIC_LUSTRE_LIMITED=$value ;;
       gpu_direct) FABRIC_GPU_DIRECT=$value ;;
       nccl_protocol) FABRIC_PROTOCOL=$value ;;
       lustre_path) FABRIC_LUSTRE_PATH=${FABRIC_LUSTRE_PATH:-$value} ;;
@@ -145,6 +146,7 @@ right = told("efa_layouts") or [told("efa_interfaces")]
 print("efa_interfaces=" + " ".join(str(number) for number in right if isinstance(number, int)))
 bound = told("lustre_efa_interfaces")
 print("lustre_efa_interfaces=" + ("" if bound is None else str(bound)))
+print("lustre_efa_limited=" + {True: "true"}.get(told("lustre_efa_limited"), ""))
 print("gpu_direct=" + {True: "true", False: "false"}.get(told("gpu_direct_rdma"), ""))
 print("nccl_protocol=" + (told("nccl_protocol") or ""))
 lustre = (cluster.get("mounts") or {}).get("lustre") or {}

@@ -74,9 +74,12 @@ lustre::check_efa() {
     check::fail lustre-efa "Lustre is on TCP although EFA was asked for: $reason"
     return
   fi
+  if [[ -n $expected && ${FABRIC_LUSTRE_LIMITED:-} == true ]] && ((bound > expected)); then
+    check::fail lustre-bound "LNet bound $bound EFA interfaces instead of $expected (efa_interfaces_per_client): other nodes may not connect"
   # more or fewer is a choice of who set it up (1,024 connections per file system), none is not
-  [[ -z $expected || $bound == "$expected" ]] ||
+  elif [[ -n $expected && $bound != "$expected" ]]; then
     check::warn lustre-bound "LNet bound $bound EFA interfaces, the FSx set-up binds $expected on this type"
+  fi
   lustre::check_peers
   lustre::check_traffic "$path" "$mib" "$bound"
 }

@@ -160,6 +160,79 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   assert::equal 'p5.48xlarge uses Lustre over TCP' "$(message lustre_efa)"
 }
 
+# The names of those that are bound, and each one's NUMA node
+lustre::bound() { on_node lnetctl net show --net efa | awk '$1 == "0:" { print $2 }' | xargs; }
+
+lustre::on_two_sockets() {
+  local index
+  for ((index = 0; index < 32; index++)); do
+    echo $((index / 16)) >"$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap$index/device/numa_node"
+  done
+}
+
+readonly LIMIT=/etc/systemd/system/$EFA_UNIT.service.d/10-ultracluster-interfaces.conf
+
+@test "over EFA: exactly so many interfaces as a client may bind, on both sockets, after a boot, too" {
+  lustre::with_efa
+  lustre::on_two_sockets
+  for number in 4 2 1; do
+    rm -rf "$FAKE/lnet" "$ULTRACLUSTER_ROOT"/sys/module/{libcfs,lnet}
+    cluster_json 'gpu |= {"lustre_efa_interfaces": '$number', "lustre_efa_limited": True}'
+    run run_steps lustre_efa
+    assert::status 0
+    assert::states lustre_efa=installed
+    assert::equal "$number EFA interfaces; nothing is mounted yet" "$(message lustre_efa)"
+    mapfile -t sockets < <(for name in $(lustre::bound); do cat "$ULTRACLUSTER_ROOT/sys/class/infiniband/$name/device/numa_node"; done | sort | uniq -c)
+    ((number == 1 ? ${#sockets[@]} == 1 : ${#sockets[@]} == 2))
+    assert::contains "$(cat "$ULTRACLUSTER_ROOT$LIMIT")" "ExecStartPost=/usr/local/sbin/ultracluster-lustre-efa-interfaces $number"
+    forget_calls
+    run run_steps lustre_efa
+    assert::states lustre_efa=already
+    assert::no_changes
+  done
+  # a boot: FSx's set-up binds all of its own, and the unit's drop-in runs
+  echo 8 >"$FAKE/lnet/efa"
+  run on_node "$ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-lustre-efa-interfaces" 2
+  assert::status 0
+  assert::equal 2 "$(cat "$FAKE/lnet/efa")"
+}
+
+@test "over EFA: one interface too many is removed while the file system is mounted; none goes where none is too many" {
+  lustre::with_efa
+  lustre::mounted
+  cluster_json 'gpu |= {"lustre_efa_interfaces": 4, "lustre_efa_limited": True}'
+  run run_steps lustre_efa
+  assert::states lustre_efa=installed
+  echo 5 >"$FAKE/lnet/efa"
+  forget_calls
+  run run_steps lustre_efa
+  assert::states lustre_efa=installed
+  assert::equal 4 "$(cat "$FAKE/lnet/efa")"
+  assert::never_called umount
+  assert::equal 1 "$(grep -c '^lnetctl net del' "$FAKE/calls")"
+  # more again, and then as FSx's set-up does it
+  cluster_json 'gpu["lustre_efa_interfaces"] = 8; del gpu["lustre_efa_limited"]'
+  run run_steps lustre_efa
+  assert::equal 8 "$(cat "$FAKE/lnet/efa")"
+  [[ ! -e $ULTRACLUSTER_ROOT$LIMIT ]]
+  echo 9 >"$FAKE/lnet/efa"
+  run run_steps lustre_efa
+  assert::states lustre_efa=already
+}
+
+@test "over EFA: interfaces that LNet does not give up are named" {
+  lustre::with_efa
+  cluster_json 'gpu |= {"lustre_efa_interfaces": 4, "lustre_efa_limited": True}'
+  fake_before=$(<"$SANDBOX/bin/lnetctl")
+  rm "$SANDBOX/bin/lnetctl"
+  { echo '#!/bin/bash'; echo '[[ $2 != del ]] || exit 1'; tail -n +2 <<<"$fake_before"; } >"$SANDBOX/bin/lnetctl"
+  chmod +x "$SANDBOX/bin/lnetctl"
+  run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=degraded
+  assert::equal 'LNet has 8 EFA interfaces instead of 4 (efa_interfaces_per_client): other nodes may not connect to the file system' "$(message lustre_efa)"
+}
+
 @test "over EFA: no more interfaces than the node has, and one on a type that nobody knows" {
   lustre::with_efa 4
   echo 4 >"$FAKE/fsx_interfaces"

@@ -120,6 +120,18 @@ assert::last() { assert::equal "$1" "$(tail -n 1 <<<"$output")"; }
   assert::status 0
 }
 
+@test "more interfaces for Lustre than a client may bind is a failure, fewer a warning" {
+  cluster_json 'gpu |= {"lustre_efa_interfaces": 4, "lustre_efa_limited": True}'
+  lnet 5 1000 50 '10.1.0.91'
+  run fabric lustre
+  assert::status 1
+  assert::contains "$output" 'LNet bound 5 EFA interfaces instead of 4 (efa_interfaces_per_client): other nodes may not connect'
+  lnet 3 1000 50 '10.1.0.91'
+  run fabric lustre
+  assert::status 0
+  assert::contains "$output" 'lustre-bound'
+}
+
 @test "as many interfaces for Lustre as cluster.json says" {
   lnet 4 1000 50 '10.1.0.91'
   cluster_json 'gpu["lustre_efa_interfaces"] = 4'

@@ -11,6 +11,7 @@ import pytest
 from cluster_schema import SCHEMA, cluster_of, faults
 from first_boot.rehearsal import node_of
 from project import ENVIRONMENTS, ROOT
+from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog import instance_types
 from ultracluster.config import load
@@ -41,6 +42,38 @@ def test_what_shipped_environments_write_and_rehearse_is_valid(name: str) -> Non
         assert faults({**told, "mounts": MOUNTS}) == []
     for group in environment.node_groups:
         assert faults(node_of(environment, group).cluster) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "others", "told"),
+    [
+        (None, None, {"lustre_efa_interfaces": 8}),
+        (8, None, {"lustre_efa_interfaces": 8}),
+        (2, None, {"lustre_efa_interfaces": 2, "lustre_efa_limited": True}),
+        (4, 1, {"lustre_efa_interfaces": 1, "lustre_efa_limited": True}),
+    ],
+)
+def test_nodes_keep_as_many_efa_interfaces_as_each_of_their_file_systems_allows(
+    asked: int | None, others: int | None, told: dict[str, Any]
+) -> None:
+    efa = {
+        "deployment": "persistent-2-ssd",
+        "capacity_gib": 9600,
+        "throughput_mbps_per_tib": 500,
+        "efa": True,
+    }
+    further = {"more": {**efa, "mount_path": "/more", "efa_interfaces_per_client": others}} if others else {}
+    changes = {
+        "node_groups.gpu.instance_type": "p5.48xlarge",
+        "storage.lustre": {**efa, "efa_interfaces_per_client": asked},
+        "storage.further_lustre": further,
+    }
+    cluster = resolve(loaded(changed(environment_data("dev"), changes)).environment)
+    written = script_configurations(cluster).of_all
+    assert faults(written) == []
+    group: Any = written["node_groups"]
+    assert {key: value for key, value in group["gpu"].items() if key.startswith("lustre_efa")} == told
+    assert group["login"]["lustre_efa_interfaces"] == 0
 
 
 def test_every_type_has_valid_facts() -> None:

@@ -34,6 +34,8 @@ class LustreFacts:
     settings: LustreSettings
     efa: bool = False
     """Clients reach it over EFA."""
+    efa_interfaces_per_client: int | None = None
+    """The most that a client binds; None: as FSx's set-up does."""
     gds: bool = False
     """Clients read it straight into GPU memory (GPUDirect Storage)."""
     capacity_gib: int | None = None
@@ -68,7 +70,12 @@ def lustre_of(settings: LustreSettings) -> LustreFacts:
     """The file system in the one form."""
     match settings:
         case ExistingLustre():
-            return LustreFacts(settings=settings, efa=settings.efa, gds=settings.gds)
+            return LustreFacts(
+                settings=settings,
+                efa=settings.efa,
+                efa_interfaces_per_client=settings.efa_interfaces_per_client,
+                gds=settings.gds,
+            )
         case ScratchLustre():
             return LustreFacts(
                 settings=settings,
@@ -87,6 +94,7 @@ def lustre_of(settings: LustreSettings) -> LustreFacts:
             return LustreFacts(
                 settings=settings,
                 efa=settings.efa,
+                efa_interfaces_per_client=settings.efa_interfaces_per_client,
                 gds=settings.gds,
                 capacity_gib=settings.capacity_gib,
                 throughput_mbps_per_tib=settings.throughput_mbps_per_tib,
@@ -95,5 +103,9 @@ def lustre_of(settings: LustreSettings) -> LustreFacts:
             )
         case IntelligentTieringLustre():
             return LustreFacts(
-                settings=settings, efa=settings.efa, gds=settings.gds, backups=settings.backups
+                settings=settings,
+                efa=settings.efa,
+                efa_interfaces_per_client=settings.efa_interfaces_per_client,
+                gds=settings.gds,
+                backups=settings.backups,
             )

@@ -26,6 +26,7 @@ KeyArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$"), OR_TOKEN
 ]
 FileSystemId = Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$"), OR_TOKEN]
+EfaInterfaces = Literal[8, 4, 2, 1]
 LustreName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$", examples=["rack2"])]
 VolumeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$", examples=["datasets"])]
 """Part of a claim's name. Without `-`: behind it stands the namespace in the volume's."""
@@ -163,6 +164,10 @@ class Persistent2SsdLustre(_Persistent):
     """Metadata operations per second; `automatic` follows the capacity; null is none configured."""
     efa: bool = False
     """EFA between clients and servers; only at creation."""
+    efa_interfaces_per_client: EfaInterfaces | None = None
+    """EFA interfaces that each client binds; by default those of FSx's set-up. Each is one of the file
+    system's 1,024 connections (FSx for Lustre User Guide, Configuring EFA clients): fewer serve more nodes,
+    each slower."""
     gds: bool = False
     """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
     data_repositories: dict[Line, DataRepository] = {}
@@ -188,6 +193,10 @@ class IntelligentTieringLustre(_Persistent):
     read_cache: ReadCache = ReadCache()
     efa: bool = False
     """EFA between clients and servers; only at creation."""
+    efa_interfaces_per_client: EfaInterfaces | None = None
+    """EFA interfaces that each client binds; by default those of FSx's set-up. Each is one of the file
+    system's 1,024 connections (FSx for Lustre User Guide, Configuring EFA clients): fewer serve more nodes,
+    each slower."""
     gds: bool = False
     """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
 
@@ -207,6 +216,10 @@ class ExistingLustre(Model):
     """Node groups that mount it; all by default. Not on ParallelCluster, whose nodes mount everything."""
     efa: bool = False
     """It was created with EFA."""
+    efa_interfaces_per_client: EfaInterfaces | None = None
+    """EFA interfaces that each client binds; by default those of FSx's set-up. Each is one of the file
+    system's 1,024 connections (FSx for Lustre User Guide, Configuring EFA clients): fewer serve more nodes,
+    each slower."""
     gds: bool = False
     """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
 

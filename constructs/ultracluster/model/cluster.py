@@ -219,6 +219,14 @@ class Cluster:
         """The first of those that a group mounts: where its jobs keep what they write."""
         return next(iter(self.lustres_of(group).values()), None)
 
+    def lustre_efa_interfaces(self, group: str) -> int | None:
+        """EFA interfaces that Lustre has on a node of a group: of its type, or the fewest that a file system
+        with EFA allows. None where the type is not known."""
+        kind = self.groups[group].type
+        usual = kind.lustre_efa_interfaces if kind else None
+        allowed = [one.efa_interfaces_per_client for one in self.lustres_of(group).values() if one.efa]
+        return min((one for one in (usual, *allowed) if one is not None), default=None)
+
     @property
     def mounts_differ(self) -> bool:
         """Whether some groups mount other Lustre file systems than others."""

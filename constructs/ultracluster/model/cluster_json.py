@@ -158,6 +158,7 @@ def _group(cluster: Cluster, group: Group) -> dict[str, object]:
         "role": group.role,
         "instance_type": group.settings.instance_type,
         **(type_facts(group.type) if group.type else {}),
+        **_lustre_efa(cluster, group),
         **_gpudirect_storage(cluster, group),
         **(
             {"lustre": list(cluster.lustres_of(group.name))}
@@ -178,6 +179,13 @@ def _metadata(access: Access) -> dict[str, object]:
 def _own_steps(cluster: Cluster, group: Group) -> dict[str, object]:
     steps = [step.for_node() for step in steps_of_group(cluster.environment, group.name)]
     return {"steps": steps} if steps else {}
+
+
+def _lustre_efa(cluster: Cluster, group: Group) -> dict[str, object]:
+    """How many EFA interfaces Lustre's client keeps, where a file system allows fewer than the type binds."""
+    usual = group.type and group.type.lustre_efa_interfaces
+    most = cluster.lustre_efa_interfaces(group.name)
+    return {"lustre_efa_interfaces": most, "lustre_efa_limited": True} if most != usual else {}
 
 
 def _gpudirect_storage(cluster: Cluster, group: Group) -> dict[str, object]:

@@ -24,7 +24,9 @@ _MODELS = (ScratchLustre, Persistent1SsdLustre, Persistent1HddLustre, Persistent
 
 def without_efa(facts: LustreFacts) -> Remedy:
     """No EFA, and nothing that needs it; for a finding at a key of the file system."""
-    return beside(efa=False, gds=False) if facts.gds else beside(efa=False)
+    needing: dict[str, object] = {"gds": False} if facts.gds else {}
+    needing |= {"efa_interfaces_per_client": DROP} if facts.efa_interfaces_per_client else {}
+    return beside(efa=False, **needing)
 
 
 def other_tiers(facts: LustreFacts, tiers: Iterable[int]) -> Remedy:

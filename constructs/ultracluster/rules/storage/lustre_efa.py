@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import get_args
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.fsx import alternatives, limits, lustre
 from ultracluster.config.lustre import LustreFacts, LustreSettings, lustre_of
-from ultracluster.config.remedy import ask, beside, either, write
-from ultracluster.config.storage import IntelligentTieringLustre, Persistent2SsdLustre
+from ultracluster.config.remedy import ask, beside, drop, either, write
+from ultracluster.config.storage import EfaInterfaces, IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.deployed import is_deployed
 from ultracluster.rules.engine import Breach
@@ -167,18 +168,18 @@ def efa_connections(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     needed, nodes = _connections(cluster, facts), _client_nodes(cluster, facts)
     if not facts.efa or needed <= most or nodes > most:
         return
-    each = max(known.lustre_efa_interfaces or 0 for _, known in clients.values())
+    each = max(cluster.lustre_efa_interfaces(name) or 0 for name in clients)
     counted = " + ".join(
-        f"{group.settings.count} x {known.lustre_efa_interfaces} of {name}"
-        for name, (group, known) in clients.items()
+        f"{group.settings.count} x {cluster.lustre_efa_interfaces(name)} of {name}"
+        for name, (group, _) in clients.items()
     )
+    fewer = beside(efa_interfaces_per_client=fitting_interfaces(nodes))
     yield Breach(
         ("efa",),
         f"{needed} EFA connections: {counted}. FSx takes {most} per file system, and "
         "each interface that a client configures is one; the last nodes would not connect.",
-        without_efa(facts).noting(
-            f"or at most {most // each} such nodes; or {_several(cluster, needed, most)}; or leave "
-            f"{most // nodes} interfaces on each with `lnetctl net del`, and acknowledge that"
+        either(fewer, without_efa(facts)).noting(
+            f"or at most {most // each} such nodes; or {_several(cluster, needed, most)}"
         ),
     )
 
@@ -201,6 +202,41 @@ def efa_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
                 f"{_several(cluster, _connections(cluster, facts), most)}"
             ),
         )
+
+
+@FSX.rule(
+    83,
+    "error",
+    "efa_interfaces_per_client is a number that a client of the file system has",
+    source="FSx for Lustre User Guide: Configuring EFA clients",
+    date="2026-11-28",
+)
+def efa_interfaces(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+    asked = facts.efa_interfaces_per_client
+    if asked is None:
+        return
+    path = ("efa_interfaces_per_client",)
+    if not facts.efa:
+        yield Breach(path, "EFA is off: clients use TCP and bind no EFA interface.", drop())
+        return
+    clients = {known.name: known.lustre_efa_interfaces or 0 for _, known in _clients(cluster, facts).values()}
+    most = max(clients.values(), default=0)
+    if clients and asked > most and not _unknown_type(cluster, facts):
+        has = alternatives([f"{name} ({number})" for name, number in sorted(clients.items())])
+        yield Breach(
+            path,
+            f"{asked} EFA interfaces, and FSx's set-up binds fewer on the clients: {has}.",
+            write(max(one for one in INTERFACES if one <= most)),
+        )
+
+
+INTERFACES: tuple[int, ...] = get_args(EfaInterfaces)
+
+
+def fitting_interfaces(nodes: int) -> int:
+    """The most interfaces for each of so many clients that one file system has connections for."""
+    most = limits().efa_connections
+    return next((one for one in INTERFACES if nodes * one <= most), INTERFACES[-1])
 
 
 def _several(cluster: Cluster, needed: int, most: int) -> str:
@@ -227,7 +263,9 @@ def _client_nodes(cluster: Cluster, facts: LustreFacts) -> int:
 def _connections(cluster: Cluster, facts: LustreFacts) -> int:
     """EFA connections of all nodes that mount the file system over EFA, if it has EFA."""
     clients = _clients(cluster, facts).values()
-    return sum(group.settings.count * (known.lustre_efa_interfaces or 0) for group, known in clients)
+    return sum(
+        group.settings.count * (cluster.lustre_efa_interfaces(group.name) or 0) for group, _ in clients
+    )
 
 
 def _unknown_type(cluster: Cluster, facts: LustreFacts) -> bool:
