@@ -226,7 +226,7 @@ def _region(text: str) -> str:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_NODES:
-        raise ValueError(f"a number of nodes, 1 to {MOST_NODES}")
+        raise ValueError(f"a number of nodes, 1 to {MOST_NODES}, the most of one group")
     return int(text)
 
 

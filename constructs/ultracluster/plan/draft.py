@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import assert_never, get_args
+from ipaddress import IPv4Network
+from typing import Any, assert_never, cast, get_args
 
 from ultracluster.catalog import InstanceType, instance_type, regions
+from ultracluster.catalog.address_ranges import free_block
+from ultracluster.catalog.eks import node_group_limits
 from ultracluster.catalog.guidelines import Guideline, guideline
 from ultracluster.catalog.pcs import pcs_image_parameter
+from ultracluster.config import InvalidEnvironmentError, parse
 from ultracluster.config.capacity import STAND_IN
 from ultracluster.config.orchestrator import OrchestratorKind
-from ultracluster.model import TRAITS, Traits
+from ultracluster.config.source import Source
+from ultracluster.model import TRAITS, Traits, resolve
+from ultracluster.model.addresses import LARGEST_PREFIX, address_budget
 from ultracluster.plan.draft_place import (
     capacity_for,
     general_type,
@@ -22,6 +29,7 @@ from ultracluster.plan.draft_place import (
     zone_for,
 )
 from ultracluster.plan.draft_storage import Site, storage
+from ultracluster.rules.network.ranges import FULL
 from ultracluster.rules.zones import in_local_zone, zone_behind
 from ultracluster.software import newest_release
 
@@ -103,6 +111,29 @@ def draft(wishes: Wishes, commands: Commands | None = None) -> str:
         NoZoneError: no zone can be chosen.
     """
     wishes = completed(wishes)
+    text = _text(wishes, commands)
+    if wishes.nodes > _SMALL and _is_too_narrow(text):
+        return _text(wishes, commands, str(free_block((IPv4Network(VPC),), LARGEST_PREFIX)))
+    return text
+
+
+_SMALL = 128
+"""So many nodes always fit the first half of a VPC: no known type takes more than 100 addresses."""
+VPC = "10.0.0.0/16"
+
+
+def _is_too_narrow(text: str) -> bool:
+    """Whether the nodes of a draft fill so much of the usual subnet that it should be a larger one."""
+    from ruamel.yaml import YAML
+
+    try:
+        found = parse(Source("the new file", data=cast("Any", YAML(typ="safe")).load(text)))
+    except InvalidEnvironmentError:
+        return False  # the rules say why
+    return address_budget(resolve(found.environment)).share >= FULL
+
+
+def _text(wishes: Wishes, commands: Commands | None, node_cidr: str = "") -> str:
     type_ = instance_type(wishes.instance_type)
     sizes = guideline(wishes.nodes)
     site = Site(
@@ -112,7 +143,7 @@ def draft(wishes: Wishes, commands: Commands | None = None) -> str:
     lines = [
         *_head(wishes, type_, commands or _commands(f"{wishes.name}.yaml")),
         "",
-        *_network(wishes),
+        *_network(wishes, node_cidr),
         "",
         *storage(site, type_, sizes),
         "",
@@ -147,7 +178,7 @@ def _head(wishes: Wishes, instance_type: InstanceType | None, commands: Commands
     yield f"{protected:<33}# in production: retain data, refuse to delete stacks"
 
 
-def _network(wishes: Wishes) -> Iterator[str]:
+def _network(wishes: Wishes, node_cidr: str) -> Iterator[str]:
     yield "network:"
     yield from _comment(f"The zone: {wishes.zone_reason}.", "  ")
     yield "  # A reservation, block or plan has a zone of its own, and that is the one to take."
@@ -156,7 +187,11 @@ def _network(wishes: Wishes) -> Iterator[str]:
         yield "  further_zones:"
         yield f"    {parent}:{'':<{26 - len(parent)}}# NAT gateway and what a Local Zone may not have"
         yield "      cidr: 10.0.128.0/20"
-    yield "  # cidr: 10.0.0.0/16            # nodes get its first half; it cannot change later"
+    if node_cidr:
+        yield f"  cidr: {VPC:<25}# NAT, database and control plane"
+        yield f"  node_cidr: {node_cidr:<20}# a second block of the VPC, for nodes; it cannot change later"
+    else:
+        yield f"  # cidr: {VPC:<23}# nodes get its first half; it cannot change later"
     yield "  # egress: closed               # no route to the internet; needs a mirror of the software"
 
 
@@ -215,14 +250,27 @@ def _groups(wishes: Wishes, instance_type: InstanceType | None, sizes: Guideline
         if "controller" in wishes.traits.roles:
             yield from _group("controller", "controller", general(sizes.controller), 1, wishes, "slurmctld")
         yield from _group("login", "login", general(sizes.login), sizes.login_nodes, wishes, "people log in")
-    yield from _group("train", "compute", wishes.instance_type, wishes.nodes, wishes)
-    if wishes.traits.slurm:
-        yield "    partition: train"
-    if wishes.traits.hyperpod:
-        yield f"    # min_count: {wishes.nodes:<19}# all nodes or none"
-        yield "    # two hours of tests before the first job:"
-        yield "    # deep_health_checks: [instance-stress, instance-connectivity]"
-    yield from _capacity(wishes)
+    parts = _compute_groups(wishes)
+    for name, count in parts.items():
+        why = (
+            f"EKS has {node_group_limits()[1]} nodes in a group" if len(parts) > 1 and name == "train" else ""
+        )
+        yield from _group(name, "compute", wishes.instance_type, count, wishes, why)
+        if wishes.traits.slurm:
+            yield "    partition: train"
+        if wishes.traits.hyperpod:
+            yield f"    # min_count: {wishes.nodes:<19}# all nodes or none"
+            yield "    # two hours of tests before the first job:"
+            yield "    # deep_health_checks: [instance-stress, instance-connectivity]"
+        yield from _capacity(wishes)
+
+
+def _compute_groups(wishes: Wishes) -> dict[str, int]:
+    """Names of the compute groups with their nodes: several where a managed node group of EKS holds fewer."""
+    most = node_group_limits()[1] if wishes.orchestrator == "eks" else wishes.nodes
+    number = math.ceil(wishes.nodes / most)
+    each, more = divmod(wishes.nodes, number)
+    return {f"train{place + 1 if place else ''}": each + (place < more) for place in range(number)}
 
 
 def _group(name: str, role: str, kind: str, count: int, wishes: Wishes, why: str = "") -> Iterator[str]:

@@ -13,6 +13,7 @@ from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import TRAITS
 from ultracluster.model.checkpoints import GIB_PER_TIB, checkpoint_gb, likely_parameters, smallest_lustre
 from ultracluster.plan.draft_place import second_zone
+from ultracluster.rules.storage.lustre_efa import fitting_interfaces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,13 @@ def _lustre(site: Site, instance_type: InstanceType | None, sizes: Guideline) ->
     yield f"    throughput_mbps_per_tib: {tier}"
     if efa:
         yield "    efa: true                    # only at creation"
+        each, most = (
+            instance_type.lustre_efa_interfaces or 0 if instance_type else 0,
+            limits().efa_connections,
+        )
+        if site.nodes * each > most:
+            number = fitting_interfaces(site.nodes)
+            yield f"    efa_interfaces_per_client: {number} # of {each}: {most} connections for all nodes"
     yield "    # data_repositories:           # folders that are tied to S3"
     yield "    #   /checkpoints:"
     yield "    #     prefix: checkpoints/"

@@ -333,7 +333,7 @@ def _fewer(cluster: Cluster) -> str:
     if row is None or row.total <= other_addresses(cluster):
         return words
     fit = (most - address_budget(cluster).total + row.total) // row.each
-    return f"{words}, which at most {fit} nodes of {row.what} fit" if 0 < fit < row.count else words
+    return f"{words}, enough for {fit} nodes of {row.what}" if 0 < fit < row.count else words
 
 
 def _private_block(network: Network, path: YamlPath, block: IPv4Network) -> Remedy:
