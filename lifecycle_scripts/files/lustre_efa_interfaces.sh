@@ -1,5 +1,5 @@
 #!/bin/bash
-# lustre_efa_interfaces.sh NUMBER: leaves so many EFA interfaces to Lustre's network and removes the others. FSx's set-up binds one per
+# lustre_efa_interfaces.sh NUMBER: keeps this many EFA interfaces of LNet and removes the others. FSx's set-up binds one per
 # PCI bus, and each is one of the 1,024 connections of a file system (FSx for Lustre User Guide, "Configuring EFA clients").
 # Those that stay are spread over NUMA nodes and buses. After FSx's set-up at each boot, and by the step lustre_efa.
 set -euo pipefail

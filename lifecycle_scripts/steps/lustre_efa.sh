@@ -62,7 +62,7 @@ lustre_efa::limits_boot() {
   fi
 }
 
-# The unit's own run then leaves so many at each boot, before anything is mounted.
+# The unit's own run then leaves this many at each boot, before anything is mounted.
 lustre_efa::limit_boot() {
   ! lustre_efa::limits_boot || return 0
   if lustre_efa::is_limited; then

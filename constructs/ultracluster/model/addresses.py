@@ -85,7 +85,7 @@ def subnets_of(network: Network, *, database: bool = False, control_plane: bool 
     A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster.
     So nodes get the first half of the VPC, whatever the count is today, and the small subnets are
     taken from the end; from the beginning where `node_cidr` is at the end. A `node_cidr` outside is a block
-    of its own. In a VPC that is too small the small subnets overlap or lie outside: NET004 says so.
+    of its own. In a VPC that is too small the small subnets overlap or lie outside (NET004).
     """
     whole = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
     if network.subnet:

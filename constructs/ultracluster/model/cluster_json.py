@@ -182,7 +182,7 @@ def _own_steps(cluster: Cluster, group: Group) -> dict[str, object]:
 
 
 def _lustre_efa(cluster: Cluster, group: Group) -> dict[str, object]:
-    """How many EFA interfaces Lustre's client keeps, where a file system allows fewer than the type binds."""
+    """The EFA interfaces that Lustre's client keeps, where a file system allows fewer than the type binds."""
     usual = group.type and group.type.lustre_efa_interfaces
     most = cluster.lustre_efa_interfaces(group.name)
     return {"lustre_efa_interfaces": most, "lustre_efa_limited": True} if most != usual else {}

@@ -118,12 +118,12 @@ def draft(wishes: Wishes, commands: Commands | None = None) -> str:
 
 
 _SMALL = 128
-"""So many nodes always fit the first half of a VPC: no known type takes more than 100 addresses."""
+"""Nodes that always fit the first half of a VPC: no known type takes more than 100 addresses."""
 VPC = "10.0.0.0/16"
 
 
 def _is_too_narrow(text: str) -> bool:
-    """Whether the nodes of a draft fill so much of the usual subnet that it should be a larger one."""
+    """Return whether the nodes of a draft fill too much of the usual subnet."""
     from ruamel.yaml import YAML
 
     try:

@@ -20,7 +20,7 @@ from ultracluster.rules import check
 
 UNSOLD = frozenset({"ENV002", "FSX017", "GRP023", "GRP025", "GRP026", "GRP034", "HYP026", "HYP041", "NET006"})
 """Warnings that AWS is not known to sell what is asked for, or that the last nodes will fail. A file may
-acknowledge one; a first draft is not written with it unless the user says so."""
+acknowledge one; a first draft is written with it only with `--anyway`."""
 _TRIES = 8
 """Candidates that are judged for one thing; each takes some hundredths of a second."""
 
@@ -39,7 +39,7 @@ class Judgement:
 
     @property
     def unsold(self) -> tuple[Finding, ...]:
-        """What AWS is not known to sell, or to have room for."""
+        """Warnings that AWS does not sell it, or that it does not fit."""
         return tuple(one for one in self.findings if not one.blocks and one.code in UNSOLD)
 
 

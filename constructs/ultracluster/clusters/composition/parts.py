@@ -75,7 +75,7 @@ class NetworkParts:
     subnet_id: str
     security_group_ids: tuple[str, ...]
     nodes_cidr: str | None = None
-    """Of the nodes' subnet, maybe in another block of the VPC; None where it is not known."""
+    """The network of the nodes' subnet, maybe in another block of the VPC; None where it is not known."""
     route_table_id: str | None = None
     """Of the nodes' subnet; None where the subnet exists."""
     further_subnet_ids: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -114,7 +114,7 @@ def secondary_block_accepted(network: Network) -> Iterator[Breach]:
             why = f"it overlaps {clash}, another block of the VPC"
         elif not clash and (refused := refused_beside(block, before)):
             why = f"no block of {refused} may be added to a VPC of {' and '.join(map(str, before))}"
-        else:  # where the node subnet holds the first block, another rule says so
+        else:  # NET003 reports a node subnet that holds the first block
             before.append(block)
             continue
         yield Breach(path, f"EC2 refuses {block} as a further block of the VPC: {why}.", remedy)
@@ -325,7 +325,7 @@ def _roomier(cluster: Cluster, budget: AddressBudget) -> Remedy:
 
 
 def _fewer(cluster: Cluster) -> str:
-    """What the largest subnet takes of the group that takes most, which EC2 and FSx keep in one subnet."""
+    """Compute the nodes of the largest group that fit the largest subnet."""
     most = usable_addresses(LARGEST_PREFIX)
     words = f"fewer nodes: a /16, the largest subnet, has {most} usable addresses"
     rows = [row for row in address_budget(cluster).rows if row.certain and row.count > 1]

@@ -234,7 +234,7 @@ INTERFACES: tuple[int, ...] = get_args(EfaInterfaces)
 
 
 def fitting_interfaces(nodes: int) -> int:
-    """The most interfaces for each of so many clients that one file system has connections for."""
+    """The most interfaces for each of these clients that one file system has connections for."""
     most = limits().efa_connections
     return next((one for one in INTERFACES if nodes * one <= most), INTERFACES[-1])
 
