@@ -230,6 +230,9 @@ def _buckets(environment: Environment, target: Target) -> Iterator[Edit]:
     for number, one in enumerate(environment.storage.job_buckets):
         copy = bucket_in(one.bucket, environment, target)
         yield Edit(("storage", "job_buckets", number, "bucket"), copy, f"a copy of {one.bucket}")
+    for name, one in environment.kubernetes.mountpoint_s3.items() if environment.kubernetes else ():
+        copy = bucket_in(one.bucket, environment, target)
+        yield Edit(("orchestrator", "mountpoint_s3", name, "bucket"), copy, f"a copy of {one.bucket}")
     for key, bucket in (
         ("scripts_bucket", environment.storage.scripts_bucket),
         ("log_bucket", environment.storage.log_bucket),
