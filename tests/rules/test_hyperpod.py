@@ -165,6 +165,7 @@ CASES = [
 GROUPS, NOVA = "wishes/groups", "wishes/restricted-groups"
 SPOT_1, SPOT_3, SERVE = "node_groups.spot-1", "node_groups.spot-3", "node_groups.serve"
 ZONES, AZ1, AZ3 = "network.further_zones", "use2-az1", "use2-az3"
+VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.112.0.0/16", "nat_gateway_id": "nat-0123456789abcdef0"}
 TUNE = "node_groups.tune"
 
 
@@ -199,11 +200,11 @@ ZONE_CASES = [
     ),
     zones_case(
         "HYP072",
-        {f"{ZONES}.{AZ3}.cidr": "10.113.0.0/20"},
+        {"network.cidr": ..., "network.vpc": VPC, f"{ZONES}.{AZ3}.cidr": "10.113.0.0/20"},
         f"{ZONES}.{AZ3}.cidr",
         "is not part of the VPC's 10.112.0.0/16",
-        "10.112.160.0/19",
-        {f"{ZONES}.{AZ3}.cidr": "10.112.160.0/19"},
+        "10.112.192.0/18",
+        {"network.cidr": ..., "network.vpc": VPC, f"{ZONES}.{AZ3}.cidr": "10.112.192.0/18"},
     ),
     zones_case(
         "HYP072",
