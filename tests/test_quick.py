@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 SLOW = {
     "catalog": (3, 1),
     "config": (4, 0),
-    "model": (4, 4),
+    "model": (2, 4),
     "moving": (1, 0),
     "plan": (2, 1),
     "rules": (1, 5),

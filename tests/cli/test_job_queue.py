@@ -18,10 +18,16 @@ from json_contract import check_document
 from project import ROOT
 from typer.testing import CliRunner, Result
 
-from ultracluster.account import queue as queues
 from ultracluster.account.aws import AccountError
-from ultracluster.account.queue.person_session import SessionEndedError
-from ultracluster.account.queue.queue import (
+from ultracluster.cli import job_queue, job_shell, job_submission, job_watch
+from ultracluster.cli.habits import HABITS
+from ultracluster.cli.job_watch import Lines, Progressed, summary
+from ultracluster.cli.main import app
+from ultracluster.cli.terminal import Wishes
+from ultracluster.config.plain_text import visible
+from ultracluster.jobs import queue as queues
+from ultracluster.jobs.queue.person_session import SessionEndedError
+from ultracluster.jobs.queue.protocol import (
     LogPart,
     NoSuchJobError,
     NotSubmittedError,
@@ -29,12 +35,6 @@ from ultracluster.account.queue.queue import (
     Submission,
     UnansweredError,
 )
-from ultracluster.cli import job_queue, job_shell, job_submission, job_watch
-from ultracluster.cli.habits import HABITS
-from ultracluster.cli.job_watch import Lines, Progressed, summary
-from ultracluster.cli.main import app
-from ultracluster.cli.terminal import Wishes
-from ultracluster.config.plain_text import visible
 
 JOB = QueuedJob(
     id="42", name="train\x1b[2J", user="alice", team="vision", state="running", nodes=("n1", "n2"),
@@ -284,7 +284,7 @@ def test_with_quiet_a_port_is_carried_without_a_word(
     silent: bool, told: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Wishes, "quiet", silent)
-    monkeypatch.setattr("ultracluster.account.queue.slurm.SlurmQueue", lambda *_: Fake())
+    monkeypatch.setattr("ultracluster.jobs.queue.slurm_queue.SlurmQueue", lambda *_: Fake())
     carried = job_shell._Carried(SimpleNamespace(command=[]), "alice", JOB.name, (8888, 8889), Event())  # pyright: ignore
     carried._session = carried._listener = Mock()
     carried._forward = Mock(key="k", run=lambda _listener, _stop, ready: ready())
@@ -433,9 +433,9 @@ def test_a_notebook_is_an_allocation_whose_token_is_typed(
         def close(self, **_: object) -> None: ...
 
     known = (SimpleNamespace(command=[]), "alice", "n1")
-    monkeypatch.setattr("ultracluster.account.queue.person.person_session", lambda *_: known)
-    monkeypatch.setattr("ultracluster.account.queue.person_session.PersonSession", Session)
-    monkeypatch.setattr("ultracluster.account.queue.person_session.missing_programs", lambda: "")
+    monkeypatch.setattr("ultracluster.jobs.queue.person.person_session", lambda *_: known)
+    monkeypatch.setattr("ultracluster.jobs.queue.person_session.PersonSession", Session)
+    monkeypatch.setattr("ultracluster.jobs.queue.person_session.missing_programs", lambda: "")
     monkeypatch.setattr(job_shell, "open_account", lambda *_: None)
     monkeypatch.setattr(job_shell, "_Carried", Mock())
     done = run("notebook", "dev", "--port", "9999")

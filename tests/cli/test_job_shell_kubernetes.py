@@ -23,11 +23,11 @@ from rules_support import changed, environment_data
 from typer.testing import CliRunner
 
 from ultracluster.account.kubernetes_api import KubernetesApi, token
-from ultracluster.account.queue.kubernetes import KubernetesQueue, kubectl
-from ultracluster.account.queue.queue import UnansweredError
 from ultracluster.cli import job_shell_kubernetes as module
 from ultracluster.cli.main import app
 from ultracluster.cli.terminal import Wishes
+from ultracluster.jobs.queue.kubernetes import KubernetesQueue, kubectl
+from ultracluster.jobs.queue.protocol import UnansweredError
 from ultracluster.model import resolve
 
 TOKEN = "0f" * 24

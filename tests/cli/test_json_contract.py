@@ -43,7 +43,7 @@ ELSEWHERE = {
     "connect": "tests/account/test_connect.py",
     "diff": "tests/cli/test_diff.py",
     "doctor": "tests/account/test_doctor.py",
-    "explain-placement": "tests/account/test_placement.py",
+    "explain-placement": "tests/jobs/placement/test_seats.py",
     "import": "tests/cli/test_import_.py",
     "job list": "tests/cli/test_job_queue.py",
     "nodes add": "tests/account/nodes",

@@ -164,7 +164,7 @@ def test_no_request_and_no_synth_without_a_sign(
     monkeypatch.setattr("ultracluster.project.synth.run_app", synth)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr("ultracluster.cli.job_shell_kubernetes.at_terminal", lambda: True)
-    monkeypatch.setattr("ultracluster.account.queue.kubernetes.kubectl.missing_programs", lambda: "")
+    monkeypatch.setattr("ultracluster.jobs.queue.kubernetes.kubectl.missing_programs", lambda: "")
     monkeypatch.chdir(here)
 
     shown = on_terminal(monkeypatch, *name.split(), *words)

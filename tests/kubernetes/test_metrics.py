@@ -21,9 +21,9 @@ from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.eks import charts, kubernetes_releases
 from ultracluster.catalog.metrics import metric, series_names
 from ultracluster.catalog.metrics_images import metrics_images
+from ultracluster.jobs.manifests.job_pod import whole_node
 from ultracluster.kubernetes.charts import device_charts
 from ultracluster.kubernetes.isolation import METRICS_NAMESPACE, TRAINING_PORT, network_policies
-from ultracluster.kubernetes.job_pod import whole_node
 from ultracluster.kubernetes.metrics.nodes import PRIORITY, collector_settings, node_images
 from ultracluster.kubernetes.metrics.objects import SERIES_OF_AN_AGENT, agents, buffer_gib, metrics_objects
 from ultracluster.kubernetes.metrics.scrape import agent_configuration, scraper_configuration

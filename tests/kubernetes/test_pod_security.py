@@ -15,10 +15,10 @@ from ruamel.yaml import YAML
 from scheduling_support import made
 
 from ultracluster.acceptance import manifest
+from ultracluster.jobs.manifests.pytorch_job import pytorch_manifests
+from ultracluster.jobs.training_job import PyTorchJob
 from ultracluster.kubernetes.isolation import job_namespace
 from ultracluster.kubernetes.pod_security import namespace_labels, no_labels
-from ultracluster.kubernetes.pytorch_job import pytorch_manifests
-from ultracluster.kubernetes.training_job import PyTorchJob
 from ultracluster.model import resolve
 from ultracluster.model.job_fit import job_pool
 

@@ -23,9 +23,9 @@ from slurm_twin.twin import Twin
 
 from tests.slurm_twin.conftest import Machines
 from ultracluster.account.aws import AccountError
-from ultracluster.account.queue.person_session import PersonSession
-from ultracluster.account.queue.queue import NoSuchJobError, NotSubmittedError, Submission
-from ultracluster.account.queue.slurm import SlurmQueue
+from ultracluster.jobs.queue.person_session import PersonSession
+from ultracluster.jobs.queue.protocol import NoSuchJobError, NotSubmittedError, Submission
+from ultracluster.jobs.queue.slurm_queue import SlurmQueue
 
 FIRST = """name: first
 account: "123456789012"

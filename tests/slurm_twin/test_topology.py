@@ -10,7 +10,7 @@ import pytest
 from slurm_twin.twin import CONTROLLER, Twin
 
 from tests.slurm_twin.conftest import Machines, considered
-from ultracluster.slurm.topology import Place, as_conf, as_yaml, blocks, tree
+from ultracluster.jobs.placement.slurm_topology import Place, as_conf, as_yaml, blocks, tree
 
 UPDATE = "/opt/ultracluster/scripts/files/topology_update.py"
 TRIAL = """

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ultracluster.account import aws, jobs
+from ultracluster.account import aws
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.nodes import hyperpod_wait as node_wait
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer
 from ultracluster.cli import nodes as command
 from ultracluster.config import Environment, load
+from ultracluster.jobs import on_nodes as jobs
 
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 

@@ -18,8 +18,8 @@ import pytest
 import urllib3.util.connection  # noqa: F401 # binds a socket, once, when it is imported: before the guard
 
 ROOMS = frozenset({
-    "catalog", "change", "config", "imports", "kubernetes", "metrics", "model", "moving", "plan",
-    "project", "rules", "slurm", "software", "supply",
+    "catalog", "change", "config", "imports", "jobs", "kubernetes", "metrics", "model", "moving", "plan",
+    "project", "rules", "serving", "slurm", "software", "supply",
 })  # fmt: skip
 """Folders of tests/ that a quick run collects, beside the files of tests/ itself."""
 SLOW_ROOMS = frozenset({

@@ -91,7 +91,7 @@ def connect(
 
 def _document_of(config: Environment, user: str) -> str:
     """Name of the user's session document."""
-    from ultracluster.account.queue.person import no_such_user
+    from ultracluster.jobs.queue.person import no_such_user
     from ultracluster.model.login import user_document
 
     known = config.users.get(user)

@@ -25,10 +25,10 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.account.placement import Seat
     from ultracluster.config import Environment
+    from ultracluster.jobs.placement.seats import Seat
+    from ultracluster.jobs.placement.spread import Placement
     from ultracluster.model.slurm_topology import SlurmTopology
-    from ultracluster.slurm.placement import Placement
 
 
 def explain_placement(
@@ -62,9 +62,9 @@ def explain_placement(
     Exit code 0 = as few as possible, 1 = more than it must, 2 = AWS or Slurm cannot be asked, 3 = nobody says
     where all of its nodes are.
     """
-    from ultracluster.account import placement as sources
     from ultracluster.account.aws import AccountError
-    from ultracluster.slurm.placement import node_names, placement
+    from ultracluster.jobs.placement import seats as sources
+    from ultracluster.jobs.placement.spread import node_names, placement
 
     if (job is None) == (nodes is None):
         refuse("pass the number of a job, or --nodes")
@@ -112,7 +112,7 @@ class _Once:
 
 
 def _of_job(job: str, fleet: _Once, *, here: bool) -> dict[str, str]:
-    from ultracluster.account.placement import ask_script
+    from ultracluster.jobs.placement.seats import ask_script
 
     found = _asked(ask_script(job=job), fleet, here=here)
     if not found:
@@ -121,7 +121,7 @@ def _of_job(job: str, fleet: _Once, *, here: bool) -> dict[str, str]:
 
 
 def _asked(script: str, fleet: _Once, *, here: bool) -> dict[str, str]:
-    from ultracluster.account.placement import ask_slurm, read_nodes
+    from ultracluster.jobs.placement.seats import ask_slurm, read_nodes
 
     if not here:
         with working("asking Slurm on the controller"):

@@ -28,15 +28,15 @@ def preload(
     Exit code 2 if there can be none.
     """
     from ultracluster.cli.job_text import Wishes, accepted, wanted_job
+    from ultracluster.jobs.preload import check_preload
     from ultracluster.model import resolve
-    from ultracluster.model.preload import check_preload
 
     cluster = resolve(accepted(environment, None))
     try:
         job = wanted_job(cluster, Wishes(nodes=nodes, team=team, image=image, name=name, group=group))
         note = check_preload(cluster, job.pool.group, path)
         if cluster.kubernetes:
-            from ultracluster.kubernetes.preload_job import preload_job
+            from ultracluster.jobs.manifests.preload_job import preload_job
             from ultracluster.kubernetes.yaml_text import yaml_text
 
             if not image:
@@ -45,7 +45,7 @@ def preload(
                 preload_job(cluster, job.pool, path, nodes=nodes, name=name, team=team, image=image)
             )
         else:
-            from ultracluster.slurm.preload_sbatch import preload_sbatch
+            from ultracluster.jobs.scripts.preload_sbatch import preload_sbatch
 
             if image:
                 raise ValueError(f"--image is for Kubernetes, and this is {cluster.settings.kind}")

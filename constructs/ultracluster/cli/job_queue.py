@@ -58,8 +58,8 @@ from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
-    from ultracluster.account.queue.queue import Queue, QueuedJob, Submission
     from ultracluster.cli.documents.jobs import JobRow
+    from ultracluster.jobs.queue.protocol import Queue, QueuedJob, Submission
     from ultracluster.model import Cluster
 
 Again = Callable[..., str]
@@ -151,7 +151,7 @@ def submit(
         text, called = read_job(file)
         travels = travelling(program, words)
         if travels:
-            from ultracluster.account.queue.queue import PROGRAM
+            from ultracluster.jobs.queue.protocol import PROGRAM
 
             if PROGRAM not in text and words:
                 refuse(f"{file} does not say where the program is named: write {PROGRAM} there")
@@ -263,9 +263,9 @@ def logs(
     count.
     """
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.queue import NoSuchJobError
     from ultracluster.cli.job_watch import Lines, Watch
     from ultracluster.cli.job_watch import follow as following
+    from ultracluster.jobs.queue.protocol import NoSuchJobError
     from ultracluster.model import resolve
 
     cluster = resolve(load_environment(environment))
@@ -310,8 +310,8 @@ def cancel(
     Exit code 1 = there is no such job, or one could not be ended, 2 = refused, nothing was asked for.
     """
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.queue import NoSuchJobError
     from ultracluster.cli.job_watch import summary
+    from ultracluster.jobs.queue.protocol import NoSuchJobError
     from ultracluster.model import resolve
 
     cluster = resolve(load_environment(environment))
@@ -357,7 +357,7 @@ def cancel(
 @contextmanager
 def _queue(cluster: Cluster, profile: str | None, user: str, team: str | None = None) -> Generator[Queue]:
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue import open_queue
+    from ultracluster.jobs.queue import open_queue
 
     if user and cluster.traits.kubernetes:
         refuse(f"--as is for Slurm, and this is {cluster.settings.kind}: your IAM role is who you are")
@@ -385,7 +385,7 @@ def _again(environment: Path, profile: str | None, user: str) -> Again:
 
 def _submit(queue: Queue, submission: Submission, again: Again) -> QueuedJob:
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.queue import NotSubmittedError, UnansweredError
+    from ultracluster.jobs.queue.protocol import NotSubmittedError, UnansweredError
 
     try:
         with working(f"submitting {one_line(submission.name)}"):
@@ -409,8 +409,8 @@ def _submit(queue: Queue, submission: Submission, again: Again) -> QueuedJob:
 
 def _watch(queue: Queue, job: QueuedJob, again: Again, *, quiet: bool) -> QueuedJob:
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.queue import NoSuchJobError
     from ultracluster.cli.job_watch import Watch, follow
+    from ultracluster.jobs.queue.protocol import NoSuchJobError
 
     goes_on = f"Job {job.id} goes on: `{again('logs', job.id, '--follow')}`, `{again('cancel', job.id)}`"
     try:

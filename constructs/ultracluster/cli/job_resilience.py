@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from ultracluster.kubernetes.training_job import Resilience
+    from ultracluster.jobs.training_job import Resilience
     from ultracluster.model import Cluster
 
 ResilienceOption = Annotated[
@@ -61,7 +61,7 @@ def resilience_of(
     Raises:
         ValueError: a part of it without --resilience, or in another form.
     """
-    from ultracluster.kubernetes.training_job import Resilience
+    from ultracluster.jobs.training_job import Resilience
 
     if kind is None:
         for name, value in (
@@ -106,7 +106,7 @@ def check_room(
     Raises:
         ValueError: the group, or the limit of the team, is too small.
     """
-    from ultracluster.kubernetes.training_job import reserved_nodes
+    from ultracluster.jobs.training_job import reserved_nodes
     from ultracluster.model.job_fit import check_job, job_pool
 
     if asked:

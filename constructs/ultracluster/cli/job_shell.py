@@ -33,8 +33,8 @@ from ultracluster.cli.terminal import hand_over, quiet, remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
-    from ultracluster.account.queue.person_session import PersonSession
     from ultracluster.account.sessions import Session
+    from ultracluster.jobs.queue.person_session import PersonSession
     from ultracluster.model import Cluster
 
 _TIME = re.compile(r"\d{1,4}-\d{1,2}(:\d{2}){0,2}|\d{1,6}(:\d{2}){0,2}")
@@ -83,9 +83,9 @@ def shell(
     Exit code 2 = refused, or no session can be opened.
     """
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.person import person_session
-    from ultracluster.account.queue.person_session import missing_programs
-    from ultracluster.account.queue.queue import NoSuchJobError
+    from ultracluster.jobs.queue.person import person_session
+    from ultracluster.jobs.queue.person_session import missing_programs
+    from ultracluster.jobs.queue.protocol import NoSuchJobError
     from ultracluster.model import resolve
 
     cluster = resolve(load_environment(environment))
@@ -166,7 +166,7 @@ def notebook(
 
     Exit code 2 = refused, or no session can be opened.
     """
-    from ultracluster.model import notebook as notebooks
+    from ultracluster.jobs import notebook as notebooks
     from ultracluster.model import resolve
     from ultracluster.model.job_fit import job_pool
 
@@ -215,9 +215,9 @@ def _notebook(
     token: str,
 ) -> None:
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.person import person_session
-    from ultracluster.account.queue.person_session import PersonSession, missing_programs
-    from ultracluster.model.notebook import address
+    from ultracluster.jobs.notebook import address
+    from ultracluster.jobs.queue.person import person_session
+    from ultracluster.jobs.queue.person_session import PersonSession, missing_programs
 
     account = open_account(cluster.environment, profile)
     try:
@@ -244,8 +244,8 @@ def _notebook(
 
 def _typed(opened: PersonSession, token: str, said: str) -> None:
     """Type the token, and show what comes, until the notebook ends or somebody ends it."""
-    from ultracluster.account.queue.forward import ALIVE
-    from ultracluster.account.queue.person_session import SessionEndedError
+    from ultracluster.jobs.queue.forward import ALIVE
+    from ultracluster.jobs.queue.person_session import SessionEndedError
 
     opened.type(f"{token}\n")
     typed = clock.monotonic()
@@ -311,7 +311,7 @@ def within_job(job_id: str) -> str:
     Raises:
         NoSuchJobError: that is no number of one.
     """
-    from ultracluster.account.queue.slurm import checked
+    from ultracluster.jobs.queue.slurm_queue import checked
 
     words = ["srun", f"--jobid={checked(job_id)}", "--overlap", "--nodes=1", "--ntasks=1", "--relative=0"]
     return shlex.join([*words, "--pty", "bash", "--login"])
@@ -327,7 +327,7 @@ def _ports(text: str) -> tuple[int, int]:
 
 
 def _run(session: Session, who: str, command: str, name: str, ports: tuple[int, int] | None) -> None:
-    from ultracluster.account.queue.person_session import PersonSession
+    from ultracluster.jobs.queue.person_session import PersonSession
 
     stop, carried = Event(), None
     if ports:
@@ -352,8 +352,8 @@ class _Carried:
     """A port, carried beside the shell by a session of its own."""
 
     def __init__(self, session: Session, who: str, name: str, ports: tuple[int, int], stop: Event) -> None:
-        from ultracluster.account.queue.forward import Forward
-        from ultracluster.account.queue.person_session import PersonSession
+        from ultracluster.jobs.queue.forward import Forward
+        from ultracluster.jobs.queue.person_session import PersonSession
 
         self._session = PersonSession(session.command, user=who)
         self._name, self._ports, self._stop = name, ports, stop
@@ -377,8 +377,8 @@ class _Carried:
 
     def _carry(self) -> None:
         from ultracluster.account.aws import AccountError
-        from ultracluster.account.queue.forward import node_command
-        from ultracluster.account.queue.slurm import SlurmQueue
+        from ultracluster.jobs.queue.forward import node_command
+        from ultracluster.jobs.queue.slurm_queue import SlurmQueue
 
         def ready() -> None:
             here, there = self._ports

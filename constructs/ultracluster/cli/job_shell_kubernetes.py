@@ -22,8 +22,8 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.account.queue.kubernetes import KubernetesQueue
-    from ultracluster.account.queue.queue import QueuedJob
+    from ultracluster.jobs.queue.kubernetes import KubernetesQueue
+    from ultracluster.jobs.queue.protocol import QueuedJob
     from ultracluster.model import Cluster
 
 EVERY = 3.0
@@ -52,9 +52,9 @@ def kubernetes_shell(
         notebook: a script that is run instead of a shell, and the line that it reads.
     """
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.kubernetes import kubectl
-    from ultracluster.account.queue.queue import NoSuchJobError
-    from ultracluster.model.notebook import address
+    from ultracluster.jobs.notebook import address
+    from ultracluster.jobs.queue.kubernetes import kubectl
+    from ultracluster.jobs.queue.protocol import NoSuchJobError
 
     name = f"{'notebook' if notebook else 'shell'}-{secrets.token_hex(3)}"
     try:
@@ -94,8 +94,8 @@ def _submitted(
 ) -> tuple[KubernetesQueue, QueuedJob]:
     """The job, and the queue that has it; exit code 2, or 3 where that is not known."""
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.queue.kubernetes import KubernetesQueue
-    from ultracluster.account.queue.queue import NotSubmittedError, Submission, UnansweredError
+    from ultracluster.jobs.queue.kubernetes import KubernetesQueue
+    from ultracluster.jobs.queue.protocol import NotSubmittedError, Submission, UnansweredError
 
     try:
         queue = KubernetesQueue(account, cluster, team=team, say=_say)
@@ -127,7 +127,7 @@ def shell_text(
         ValueError: there can be none.
     """
     from ultracluster.cli.job_text import Wishes, wanted_job
-    from ultracluster.kubernetes.shell_job import seconds_of, shell_manifests
+    from ultracluster.jobs.manifests.shell_job import seconds_of, shell_manifests
     from ultracluster.kubernetes.yaml_text import yaml_text
 
     if not image:
@@ -172,7 +172,7 @@ def _work(
     notebook: tuple[str, str] | None,
 ) -> int:
     """The terminal, or the notebook, until it ends, with the port beside it."""
-    from ultracluster.account.queue.kubernetes import kubectl
+    from ultracluster.jobs.queue.kubernetes import kubectl
 
     namespace, name, container = pod
     surroundings = kubectl.child_environment()

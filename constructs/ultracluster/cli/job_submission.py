@@ -19,7 +19,7 @@ from ultracluster.config.file_text import bytes_of
 from ultracluster.config.plain_text import one_line, visible
 
 if TYPE_CHECKING:
-    from ultracluster.account.queue.queue import Program, Submission
+    from ultracluster.jobs.queue.protocol import Program, Submission
     from ultracluster.model import Cluster
 
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -46,7 +46,7 @@ def check_options(context: typer.Context, file: str) -> None:
 
 def read_job(file: str) -> tuple[str, str]:
     """Text of a job, and what it is called."""
-    from ultracluster.account.queue.queue import TEXT_LIMIT
+    from ultracluster.jobs.queue.protocol import TEXT_LIMIT
 
     place = "standard input" if file == "-" else file
     try:
@@ -71,7 +71,7 @@ def read_job(file: str) -> tuple[str, str]:
 def check_text(cluster: Cluster, file: str, text: str) -> None:
     """Refuse what the scheduler cannot mean, and say what the cluster has otherwise."""
     if cluster.traits.kubernetes:
-        from ultracluster.kubernetes.job_shape import shape_faults
+        from ultracluster.jobs.manifests.job_shape import shape_faults
 
         place = "standard input" if file == "-" else file
         if faults := shape_faults(text):
@@ -81,7 +81,7 @@ def check_text(cluster: Cluster, file: str, text: str) -> None:
         refuse(f"{file}: a batch script of Slurm begins with `#!/bin/bash`")
     if "\0" in text or "\r\n" in text:
         refuse(f"{file}: has line ends of Windows, or zero bytes, and Slurm takes neither: `dos2unix {file}`")
-    from ultracluster.slurm.script_notes import script_notes
+    from ultracluster.jobs.scripts.script_notes import script_notes
 
     for note in script_notes(cluster, text):
         remark(one_line(f"note: {note}"))
@@ -89,7 +89,7 @@ def check_text(cluster: Cluster, file: str, text: str) -> None:
 
 def travelling(path: Path | None, arguments: list[str]) -> Program | None:
     """The program that travels, as it is on this machine."""
-    from ultracluster.account.queue.queue import PROGRAM_LIMIT, Program
+    from ultracluster.jobs.queue.protocol import PROGRAM_LIMIT, Program
 
     if path is None:
         if arguments:
@@ -115,7 +115,7 @@ def travelling(path: Path | None, arguments: list[str]) -> Program | None:
 
 
 def submission_of(text: str, name: str, program: Program | None) -> Submission:
-    from ultracluster.account.queue.queue import Submission
+    from ultracluster.jobs.queue.protocol import Submission
 
     return Submission(text=text, name=name, token=secrets.token_hex(4), program=program)
 
@@ -130,7 +130,7 @@ def tell_plan(
     if cluster.traits.kubernetes:
         where, text = _kubernetes_plan(cluster, submission, team)
     else:
-        from ultracluster.account.queue.person import planned
+        from ultracluster.jobs.queue.person import planned
 
         try:
             who, document = planned(cluster.environment, user)
@@ -158,7 +158,7 @@ def tell_plan(
 
 def _kubernetes_plan(cluster: Cluster, submission: Submission, team: str | None) -> tuple[str, str]:
     """Where the objects would go, and they, as they would be sent."""
-    from ultracluster.kubernetes.job_documents import job_documents
+    from ultracluster.jobs.manifests.job_documents import job_documents
     from ultracluster.kubernetes.yaml_text import yaml_text
 
     program = submission.program

@@ -14,7 +14,7 @@ from ultracluster.config import Environment, InvalidEnvironmentError
 from ultracluster.model import resolve
 
 if TYPE_CHECKING:
-    from ultracluster.kubernetes.training_job import PyTorchJob
+    from ultracluster.jobs.training_job import PyTorchJob
     from ultracluster.model import Cluster
     from ultracluster.model.team_shares import Pool
 
@@ -104,7 +104,7 @@ def _recipe_words(wanted: PyTorchJob, wishes: Wishes) -> tuple[str, ...]:
     Raises:
         ValueError: something of it is missing, or its model does not fit.
     """
-    from ultracluster.model.ray_recipe import recipe_words
+    from ultracluster.jobs.ray_recipe import recipe_words
     from ultracluster.plan.training_model import parameters
 
     parts = {"--model": wishes.model, "--model-size": wishes.model_size, "--data": wishes.data}
@@ -153,7 +153,7 @@ def wanted_job(cluster: Cluster, wishes: Wishes) -> PyTorchJob:
 
 def _program_place(cluster: Cluster, program: str) -> str:
     """What stands in the text for a program that travels with the job."""
-    from ultracluster.account.queue.queue import PROGRAM
+    from ultracluster.jobs.queue.protocol import PROGRAM
 
     return f"/ultracluster/program/{program}" if cluster.kubernetes else PROGRAM
 
@@ -176,7 +176,7 @@ def _user_note(cluster: Cluster, team: str | None) -> str:
 
 def _image_note(wanted: PyTorchJob) -> str:
     """What the image must have for HyperPod's operator and for tiered checkpoints."""
-    from ultracluster.kubernetes.resilience import image_note
+    from ultracluster.jobs.manifests.resilience import image_note
 
     return image_note(wanted)
 
@@ -185,7 +185,7 @@ def _placement_note(cluster: Cluster, wanted: PyTorchJob) -> str:
     """What becomes of --within, where that is not certain."""
     if cluster.kubernetes:
         return _neuron_link_note(wanted)
-    from ultracluster.slurm.within import placement_note
+    from ultracluster.jobs.scripts.within import placement_note
 
     return placement_note(cluster, wanted)
 
@@ -257,7 +257,7 @@ def _job(
     within: str | None,
     processes: int | None,
 ) -> PyTorchJob:
-    from ultracluster.kubernetes.training_job import PyTorchJob
+    from ultracluster.jobs.training_job import PyTorchJob
     from ultracluster.model.job_fit import check_job, job_pool
 
     pool = job_pool(cluster, group)
@@ -308,10 +308,10 @@ def _processes(pool: Pool, asked: int | None) -> int:
 
 
 def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
-    from ultracluster.kubernetes.pytorch_job import pytorch_manifests
+    from ultracluster.jobs.manifests.pytorch_job import pytorch_manifests
+    from ultracluster.jobs.scripts.pytorch_sbatch import sbatch_script
     from ultracluster.kubernetes.yaml_text import yaml_text
     from ultracluster.model.team_shares import scheduler_of
-    from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
     if scheduler_of(cluster) == "slurm":
         if wanted.resilience or wanted.checkpoints_to:

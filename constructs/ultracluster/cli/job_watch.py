@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from ultracluster.account.aws import AccountError
-from ultracluster.account.queue.queue import LogPart, Queue, QueuedJob
 from ultracluster.cli.progress import LINE
 from ultracluster.cli.terminal import is_dumb, quiet, remark
 from ultracluster.config.plain_text import clipped, one_line
+from ultracluster.jobs.queue.protocol import LogPart, Queue, QueuedJob
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -18,11 +18,11 @@ from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
-    from ultracluster.account.jobs import Cordoned, Running
     from ultracluster.account.nodes.fleet import Fleet
     from ultracluster.account.nodes.hyperpod_wait import Seen
     from ultracluster.account.nodes.node import Action, Node, Outcome
     from ultracluster.config import Environment
+    from ultracluster.jobs.on_nodes import Cordoned, Running
     from ultracluster.project.ledger import Intent, Ledger
 
 
@@ -93,7 +93,7 @@ class _Request:
 
 
 def _act(request: _Request, names: Sequence[str], ledger: Ledger | None) -> NoReturn:
-    from ultracluster.account import jobs
+    from ultracluster.jobs import on_nodes as jobs
 
     fleet, action, choice = request.fleet, request.action, request.choice
     found, missing = fleet.find(names)
@@ -188,7 +188,7 @@ def _closed_to_jobs(
     fleet: Fleet, action: Action, nodes: Sequence[Node], running: Running, choice: Choice
 ) -> Generator[Cordoned]:
     """Close nodes to new jobs and look again; open them where nothing is asked of AWS after all."""
-    from ultracluster.account import jobs
+    from ultracluster.jobs import on_nodes as jobs
 
     with working("closing the nodes to new jobs"):
         closed = jobs.close_to_jobs(fleet, nodes, action)
@@ -211,7 +211,7 @@ def _closed_to_jobs(
 
 def _open(request: _Request, accepted: Sequence[Node], closed: Cordoned, *, waited: bool) -> None:
     """Open nodes that run again or were not taken; name the commands for those that are still under way."""
-    from ultracluster.account import jobs
+    from ultracluster.jobs import on_nodes as jobs
 
     if accepted and not waited:
         for line in request.fleet.after(request.action, accepted):
@@ -232,7 +232,7 @@ def _listed(nodes: Sequence[Node]) -> str:
 
 def _look_again(fleet: Fleet, nodes: Sequence[Node], agreed: Running) -> None:
     """Refuse where a job has started before the nodes were closed: a person may have thought for an hour."""
-    from ultracluster.account import jobs
+    from ultracluster.jobs import on_nodes as jobs
 
     with working("asking again which jobs run there"):
         now = jobs.jobs_on(fleet, nodes)

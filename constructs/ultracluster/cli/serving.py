@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from ultracluster.config.hyperpod_eks import HyperPodInference
     from ultracluster.config.kubernetes import HyperPodEks
-    from ultracluster.kubernetes.inference_endpoint import Cache, Endpoint, Routing, Scaling
-    from ultracluster.kubernetes.serving_pod import Engine, Server
     from ultracluster.model import Cluster
-    from ultracluster.model.serving_fit import Share
     from ultracluster.model.team_shares import Pool
+    from ultracluster.serving.endpoint import Cache, Endpoint, Routing, Scaling
+    from ultracluster.serving.fit import Share
+    from ultracluster.serving.pod import Engine, Server
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._:/@-]{0,400}")
@@ -109,7 +109,7 @@ def endpoint(
 
     Exit code 2 if there can be none.
     """
-    from ultracluster.kubernetes.inference_endpoint import Endpoint, endpoint_manifests
+    from ultracluster.serving.endpoint import Endpoint, endpoint_manifests
 
     cluster = _cluster(environment)
     try:
@@ -173,9 +173,9 @@ def serve(
 
     Exit code 2 if there can be none.
     """
-    from ultracluster.kubernetes.serving import serving_manifests
-    from ultracluster.kubernetes.serving_pod import Server
-    from ultracluster.model.serving_fit import check_replicas, share_of
+    from ultracluster.serving.deployment import serving_manifests
+    from ultracluster.serving.fit import check_replicas, share_of
+    from ultracluster.serving.pod import Server
 
     cluster = _cluster(environment)
     try:
@@ -300,13 +300,13 @@ def _of_type(cluster: Cluster, group: str | None, instance_type: str | None) -> 
 
 
 def _pool(cluster: Cluster, group: str | None) -> Pool:
-    from ultracluster.model.serving_fit import serving_pool
+    from ultracluster.serving.fit import serving_pool
 
     return serving_pool(cluster, group)
 
 
 def _share(pool: Pool, gpus: int | None) -> Share:
-    from ultracluster.model.serving_fit import share_of
+    from ultracluster.serving.fit import share_of
 
     return share_of(pool, gpus)
 
@@ -322,7 +322,7 @@ def _two(text: str, option: str, example: str) -> tuple[int, int]:
 
 
 def _scaling(wanted: HyperPodInference, text: str | None, invocations: float) -> Scaling | None:
-    from ultracluster.kubernetes.inference_endpoint import Scaling
+    from ultracluster.serving.endpoint import Scaling
 
     if text is None:
         return None
@@ -409,7 +409,7 @@ def _apart(settings: HyperPodEks, wanted: HyperPodInference, made: Endpoint) -> 
 
 
 def _fits(cluster: Cluster, made: Endpoint, most: int) -> None:
-    from ultracluster.model.serving_fit import check_replicas
+    from ultracluster.serving.fit import check_replicas
 
     check_replicas(cluster, made.pool, made.share, made.prefill + most, made.team)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ultracluster.config.hyperpod_eks import HyperPodInference
-    from ultracluster.kubernetes.inference_endpoint import Source
     from ultracluster.model import Cluster
+    from ultracluster.serving.endpoint import Source
 
 _HUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}")
@@ -23,7 +23,7 @@ def source_of(
     file_system: str | None,
     secret: str | None,
 ) -> Source:
-    from ultracluster.kubernetes.inference_endpoint import Source
+    from ultracluster.serving.endpoint import Source
 
     if file_system is not None and not model.startswith("/"):
         raise ValueError(f"--file-system is for a folder on Lustre, and --model is {model}")
@@ -46,7 +46,7 @@ def source_of(
 
 
 def _on_lustre(cluster: Cluster, model: str, group: str, file_system: str | None) -> Source:
-    from ultracluster.kubernetes.inference_endpoint import Source
+    from ultracluster.serving.endpoint import Source
 
     folder = _folder(cluster, model, group)
     if file_system is None or not _FILE_SYSTEM.fullmatch(file_system):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ultracluster.kubernetes.job_pod import HUGE_PAGES_MIB
+from ultracluster.kubernetes.accelerator_pods import HUGE_PAGES_MIB
 from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import HOST, LAYERS
 from ultracluster.kubernetes.yaml_text import yaml_text

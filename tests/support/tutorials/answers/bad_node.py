@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hyperpod_service import BORN, HyperPod, account, answer, group, node
 
-from ultracluster.account import aws, jobs
+from ultracluster.account import aws
 from ultracluster.account.aws import Account
 from ultracluster.account.doctor import metrics
 from ultracluster.account.metrics_query import Answer as Found
@@ -22,6 +22,7 @@ from ultracluster.account.metrics_query import Sample
 from ultracluster.account.nodes import hyperpod_wait
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer
+from ultracluster.jobs import on_nodes as jobs
 
 BAD = 17
 LOG = "/aws/sagemaker/Clusters/prod/abcdefghijkl"

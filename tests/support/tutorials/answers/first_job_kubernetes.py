@@ -20,9 +20,9 @@ from kubernetes_service import Api, serve_cluster
 from ultracluster.account.aws import Identity
 from ultracluster.cli import job_queue, job_watch
 from ultracluster.config import load
-from ultracluster.kubernetes.job_documents import USER
-from ultracluster.kubernetes.pytorch_job import pytorch_manifests
-from ultracluster.kubernetes.training_job import PyTorchJob
+from ultracluster.jobs.manifests.job_documents import USER
+from ultracluster.jobs.manifests.pytorch_job import pytorch_manifests
+from ultracluster.jobs.training_job import PyTorchJob
 from ultracluster.model import resolve
 from ultracluster.model.job_fit import job_pool
 

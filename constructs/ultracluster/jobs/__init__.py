@@ -1,0 +1,1 @@
+"""Jobs: their text for either scheduler, the queue that takes them, where they run."""
