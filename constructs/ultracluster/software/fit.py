@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 from ultracluster.catalog.images import Image
 from ultracluster.catalog.install_minutes import install_minutes
@@ -98,6 +99,27 @@ def fit(image: Image | None, release: Release, node: Node) -> tuple[Fit, ...]:
     Args:
         image: None is an image of which nothing is known.
     """
+    return _fits(_Same(image), _Same(release), node)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """Key of a cache, which keeps the object: compared by identity, because its content has no hash."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@lru_cache(maxsize=1000)
+def _fits(image_key: _Same, release_key: _Same, node: Node) -> tuple[Fit, ...]:
+    """Several rules and the plan ask this of the same group."""
+    image: Image | None = image_key.value
+    release: Release = release_key.value
     fits: dict[str, Fit] = {}
     for name, part in release.components.items():
         if name != "kernel":
