@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 from sphinx.transforms import SphinxTransform
 
 _CODE = re.compile(r"([A-Z]{3,4}\d{3}):")
@@ -50,11 +52,20 @@ class Names(SphinxTransform):
                 section.insert(1, addnodes.index(entries=[entry]))
 
 
+class English(SearchEnglish):
+    """Computes the stem of each word once: pages have most of their words in common."""
+
+    def init(self, options: dict[str, str]) -> None:
+        super().init(options)
+        self.stem = cache(self.stem)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls."""
     app.add_directive("mermaid", Diagram)
     app.add_node(Mermaid, html=(_draw, None))
     app.add_transform(Names)
+    app.add_search_language(English)
     app.connect("html-page-context", _fold_menu, priority=400)  # before the theme writes it
     app.connect("html-page-context", _add_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
