@@ -8,7 +8,7 @@ import pytest
 from blast_radius_support import CLUSTER, GROUP, LUSTRE, changes, cluster, lustre, resource, stack
 from three_stacks import NODES, STORAGE, network
 
-from ultracluster.change import blast_radius, worst
+from ultracluster.change import Verdict, blast_radius, worst
 
 
 def test_a_replaced_network_takes_along_what_is_in_it_over_stacks() -> None:
@@ -99,4 +99,14 @@ def test_a_named_resource_cannot_be_replaced_under_its_name() -> None:
     new = cluster(ClusterName="prod", VpcConfig={"Subnets": ["subnet-2"], "SecurityGroupIds": ["sg-1"]})
     (change,) = changes(CLUSTER, cluster(ClusterName="prod"), new)
 
-    assert "While its ClusterName stays `prod`, CloudFormation refuses" in change.reason
+    assert change.verdict is Verdict.REFUSED
+    assert "makes the new one first, while its ClusterName `prod` is taken" in change.reason
+    assert change.order == ("another ClusterName: the new one is made, then this one is deleted",)
+
+
+def test_a_name_within_a_parent_is_free_in_another_parent() -> None:
+    kind = "AWS::PCS::Queue"
+    old, new = ({"Name": "train", "ClusterId": one} for one in ("pcs_1", "pcs_2"))
+    (change,) = changes(kind, old, new)
+
+    assert change.verdict is Verdict.REPLACED and "is taken" not in change.reason

@@ -23,6 +23,7 @@ from ultracluster.change.tables import (
     is_among,
     is_custom,
     name_property,
+    name_scope,
     update_requires,
     used_by_jobs,
 )
@@ -134,7 +135,7 @@ def _removal(pair: Pair) -> Ruling:
 def judged(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
     """What the change of one property does."""
     ruling = _ruling(pair, steps, before, after)
-    return _with_name(pair, with_data(pair, ruling)) if ruling.replaces else ruling
+    return _with_name(pair, steps, with_data(pair, ruling)) if ruling.replaces else ruling
 
 
 def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
@@ -221,13 +222,19 @@ def with_data(pair: Pair, ruling: Ruling) -> Ruling:
     return replace(ruling, verdict=Verdict.DATA_LOSS, reason=f"{ruling.reason}. Lost: {data}")
 
 
-def _with_name(pair: Pair, ruling: Ruling) -> Ruling:
-    """CloudFormation makes the new one first, which fails while the old one has the name."""
+def _with_name(pair: Pair, steps: Steps, ruling: Ruling) -> Ruling:
+    """CloudFormation makes the new one first, which fails while the old one has the name.
+
+    A name within a parent is free where the parent is another one.
+    """
     name = name_property(pair.type)
-    if name is None:
+    if name is None or steps[:1] == (name_scope(pair.type),):
         return ruling
     old, new = (as_mapping(one.get("Properties")).get(name) for one in (pair.before, pair.after))
     if isinstance(old, str) and old == new:
-        hint = f". While its {name} stays `{old}`, CloudFormation refuses: give it another name"
-        return replace(ruling, reason=ruling.reason + hint)
+        reason = f"{ruling.reason}. CloudFormation makes the new one first, while its {name} `{old}` is taken"
+        if ruling.verdict is Verdict.DATA_LOSS:
+            return replace(ruling, reason=f"{reason}, and refuses: give it another name")
+        order = (f"another {name}: the new one is made, then this one is deleted",)
+        return replace(ruling, verdict=Verdict.REFUSED, reason=reason, order=order)
     return ruling

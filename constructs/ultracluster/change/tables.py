@@ -151,6 +151,11 @@ def name_property(kind: str) -> str | None:
     return _facts()["names"]["properties"].get(kind)
 
 
+def name_scope(kind: str) -> str | None:
+    """The property that holds the parent within which the name is its own."""
+    return _facts()["names"]["within"].get(kind)
+
+
 def moving_attributes(kind: str) -> list[str]:
     """Attributes that have another value after an update in place, such as the newest version."""
     return _facts()["moving_attributes"]["attributes"].get(kind, [])
