@@ -1,4 +1,4 @@
-"""The network below the nodes as Slurm reads it: `topology.yaml`, or `topology.conf`.
+"""The network below the nodes as Slurm reads it in `topology.yaml`.
 
 A place is where a node is: `{"path": [...], "block": ...}`, the ids of its switches from the root to the
 leaf, and the domain that NVLink joins (`CapacityBlockId`, or the id of an UltraServer). What comes out has
@@ -122,6 +122,8 @@ def faults(topology, nodes):
         found.append("not once: " + ", ".join(sorted(odd)[:5]))
     if len(set(names)) < len(names):
         found.append("two of one name")
+    if topology.get("size", 1) < 1:
+        found.append("blocks of no nodes")
     if "tree" in topology:
         children = {row["switch"]: row.get("children", ()) for row in rows}
         reached, level, depth = {ROOT}, [ROOT], 0
@@ -137,7 +139,7 @@ def faults(topology, nodes):
 
 
 def as_yaml(topology, head=""):
-    """`topology.yaml`, which Slurm reads from 25.05 on instead of `topology.conf`."""
+    """`topology.yaml`, which Slurm reads from 25.05 on."""
     lines = [head] if head else []
     lines += ["- topology: default", "  cluster_default: true"]
     if "tree" in topology:
@@ -151,21 +153,6 @@ def as_yaml(topology, head=""):
         for row in topology["blocks"]:
             lines += ["      - block: " + _quoted(row["block"])]
             lines += ["        nodes: " + _quoted(",".join(row["nodes"]))]
-    return "\n".join(lines) + "\n"
-
-
-def as_conf(topology, head=""):
-    """`topology.conf`, for `TopologyPlugin=topology/tree` or `topology/block`."""
-    lines = [head] if head else []
-    for row in topology.get("tree", ()):
-        below = (
-            "Nodes=" + ",".join(row["nodes"]) if "nodes" in row else "Switches=" + ",".join(row["children"])
-        )
-        lines.append("SwitchName=" + row["switch"] + " " + below)
-    for row in topology.get("blocks", ()):
-        lines.append("BlockName=" + row["block"] + " Nodes=" + ",".join(row["nodes"]))
-    if "blocks" in topology:
-        lines.append("BlockSizes=" + str(topology["size"]))
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
+from project import ROOT
 
 from tools.slurm_keys import RELEASES, TABLE, written
 from ultracluster.catalog.pcs import ConfigurationFile, SettingLevel, pcs_settings, pcs_slurm_versions
@@ -22,6 +23,7 @@ from ultracluster.catalog.slurm import (
 from ultracluster.catalog.slurm_refusals import (
     SlurmFile,
     slurm_defaults,
+    slurm_file_refusals,
     slurm_keys,
     slurm_refusals,
     slurm_releases,
@@ -74,6 +76,20 @@ def test_each_row_is_whole() -> None:
         assert row.since in ("", *slurm_releases()) and row.until in ("", *slurm_releases()), row
         assert re.match(r"src/[\w/]+\.c, \w+$", row.source), row
         assert row.says and "\n" not in row.says, row
+
+
+def test_each_file_is_whole() -> None:
+    for row in slurm_file_refusals():
+        assert row.since in ("", *slurm_releases())
+        assert re.match(r"src/[\w/]+\.c, \w+$", row.source), row
+        assert row.bad != row.good
+
+
+def test_no_line_of_ours_in_a_plugstack_ends_slurmd() -> None:
+    steps = (ROOT / "lifecycle_scripts" / "steps").glob("*.sh")
+    lines = [line for file in steps for line in re.findall(r'echo "(\w+) \S*PYXIS_LINK"', file.read_text())]
+    (row,) = [row for row in slurm_file_refusals() if row.file == "plugstack.conf"]
+    assert lines == [row.good.split()[0]] != [row.bad.split()[0]]
 
 
 def test_conditions_on_two_parameters_have_a_default() -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from slurm_twin.reading import STARTED, conf, said
+from slurm_twin.reading import SLURMD_STARTED, STARTED, conf, said
 from slurm_twin.root import NoTwinError
 
-from ultracluster.catalog.slurm_refusals import RefusalFacts, slurm_defaults, slurm_refusals
+from ultracluster.catalog.slurm_refusals import (
+    FileRefusal,
+    RefusalFacts,
+    slurm_defaults,
+    slurm_file_refusals,
+    slurm_refusals,
+)
+from ultracluster.jobs.placement.slurm_topology import as_yaml
 from ultracluster.model.slurm_reading import refusals
 
 
@@ -22,9 +30,11 @@ def text(row: RefusalFacts, given: dict[str, str]) -> str:
             return conf(given)
 
 
-def read(version: str, confs: dict[str, str], folder: Path) -> dict[str, str]:
+def read(
+    version: str, confs: dict[str, str], folder: Path, files: dict[str, str] | None = None
+) -> dict[str, str]:
     try:
-        return said(version, confs, folder)
+        return said(version, confs, folder, files)
     except NoTwinError as error:
         pytest.skip(str(error))
 
@@ -48,6 +58,35 @@ def test_slurmctld_ends_with_each_row_and_starts_with_its_advice(version: str, t
         bad, good = logs[f"bad{number}"], logs[f"good{number}"]
         assert STARTED not in bad and any(one in bad for one in words), (row, words, bad)
         assert STARTED in good, (row, good)
+
+
+def texts(row: FileRefusal, content: Any, name: str) -> tuple[str, dict[str, str]]:
+    """slurm.conf and what stands beside it."""
+    match row.file:
+        case "topology.yaml":
+            return conf({}), {f"{name}.topology.yaml": as_yaml(content)}
+        case "plugstack.conf":
+            return conf({}, node={"NodeHostname": "ctl"}), {f"{name}.plugstack": f"{content}\n"}
+        case _:
+            return conf({}) + f"{content}\n", {}
+
+
+@pytest.mark.parametrize("version", ["26.05", "24.11"])
+def test_daemons_end_with_each_file_and_start_with_the_nearest(version: str, tmp_path: Path) -> None:
+    rows = [row for row in slurm_file_refusals() if row.since <= version]
+    confs: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for number, row in enumerate(rows):
+        for name, content in ((f"bad{number}", row.bad), (f"good{number}", row.good)):
+            confs[name], beside = texts(row, content, name)
+            files |= beside
+    logs = read(version, confs, tmp_path, files)
+
+    for number, row in enumerate(rows):
+        started = SLURMD_STARTED if row.file == "plugstack.conf" else STARTED
+        assert row.says in logs[f"bad{number}"], (row, logs[f"bad{number}"])
+        assert started not in logs[f"bad{number}"]
+        assert started in logs[f"good{number}"], (row, logs[f"good{number}"])
 
 
 TYPES = {

@@ -10,7 +10,7 @@ import pytest
 from slurm_twin.twin import CONTROLLER, Twin
 
 from tests.slurm_twin.conftest import Machines, considered
-from ultracluster.jobs.placement.slurm_topology import Place, as_conf, as_yaml, blocks, tree
+from ultracluster.jobs.placement.slurm_topology import Place, as_yaml, blocks, tree
 
 UPDATE = "/opt/ultracluster/scripts/files/topology_update.py"
 TRIAL = """
@@ -170,14 +170,3 @@ def test_a_topology_that_slurmctld_refuses_is_never_there(cluster: Twin) -> None
     assert "a trial slurmctld refuses the topology" in done.stdout
     assert cluster.run("cat /etc/slurm/topology.yaml").stdout == before
     assert "UP" in cluster.run("scontrol ping").stdout
-
-
-@pytest.mark.parametrize("kind", ["tree", "block"])
-def test_slurm_24_reads_the_older_file(kind: str, machines: Machines) -> None:
-    places = {node: Place(path=["nn-1", leaf], block=f"cb-{leaf}") for node, leaf in LEAVES.items()}
-    made = tree(list(LEAVES), places) if kind == "tree" else blocks(list(LEAVES), places, size=2)
-    twin = machines("24.11").fresh({"TopologyPlugin": f"topology/{kind}"}, topology_conf=as_conf(made))
-    option = "--switches=1" if kind == "tree" else "--segment=2"
-    found = twin.run(f"srun -N2 {option} printenv SLURMD_NODENAME", user="alice").stdout.split()
-    assert len({LEAVES[node] for node in found}) == 1
-    assert twin.run("srun -N4 true", user="alice").returncode == 0

@@ -108,6 +108,30 @@ def slurm_refusals() -> tuple[RefusalFacts, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRefusal:
+    """A file, or lines of slurm.conf, with which a daemon does not start."""
+
+    file: str
+    """`topology.yaml`, `plugstack.conf` (slurmd ends) or `slurm.conf`."""
+    says: str
+    source: str
+    bad: Any
+    """Lines, or a topology of `ultracluster.jobs.placement.slurm_topology`."""
+    good: Any
+    """The nearest content that is read."""
+    since: str = ""
+
+
+@cache
+def slurm_file_refusals() -> tuple[FileRefusal, ...]:
+    """Every content that is known to end a daemon and is not made of single settings."""
+    return tuple(
+        FileRefusal(since=row.get("from", ""), **{key: row[key] for key in row if key != "from"})
+        for row in _facts()["files"]
+    )
+
+
 @cache
 def slurm_defaults() -> Mapping[str, str]:
     """Slurm's own defaults of what the conditions ask for, by name in small letters."""
@@ -130,10 +154,12 @@ def _facts() -> Mapping[str, Any]:
 
 
 __all__ = [
+    "FileRefusal",
     "RefusalFacts",
     "SlurmFile",
     "SlurmKey",
     "slurm_defaults",
+    "slurm_file_refusals",
     "slurm_keys",
     "slurm_refusals",
     "slurm_releases",

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ultracluster.catalog.slurm_refusals import FileRefusal, slurm_file_refusals
 from ultracluster.jobs.placement.slurm_topology import (
     Place,
     Tree,
-    as_conf,
     as_yaml,
     blocks,
     faults,
@@ -77,7 +77,14 @@ def test_a_tree_has_every_node_once_below_one_root(cluster: tuple[list[str], dic
     assert not faults(made, nodes)
     (read,) = yaml.safe_load(as_yaml(made))
     assert [one["switch"] for one in read["tree"]["switches"]] == called
-    assert len(as_conf(made).splitlines()) == len(switches)
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in slurm_file_refusals() if row.file == "topology.yaml"], ids=lambda row: row.says
+)
+def test_what_slurmctld_refuses_is_a_fault(row: FileRefusal) -> None:
+    assert faults(row.bad, ["n1"])
+    assert not faults(row.good, ["n1"])
 
 
 @settings(max_examples=60, deadline=None)

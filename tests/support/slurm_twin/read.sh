@@ -3,7 +3,8 @@
 #
 #     unshare --mount --net --uts --pid --fork --kill-child sh read.sh ROOT FOLDER
 #
-# FOLDER has NAME.conf for each, and gets NAME.log. Nothing is written to ROOT: what the daemon writes goes to
+# FOLDER has NAME.conf for each, may have NAME.topology.yaml, and gets NAME.log. With NAME.plugstack a slurmd of
+# node n1 starts instead. Nothing is written to ROOT: what the daemon writes goes to
 # file systems in memory, which end with the namespaces.
 set -eu
 root=$1 folder=$2
@@ -24,13 +25,20 @@ chmod 600 "$root/etc/slurm/slurm.key"
 echo "CgroupPlugin=disabled" >"$root/etc/slurm/cgroup.conf"
 # shellcheck disable=SC2016 # the shell in the root expands them
 exec chroot "$root" sh -c '
-names="slurmctld slurmctld-wlm slurmscriptd"
+names="slurmctld slurmctld-wlm slurmscriptd slurmd slurmd-wlm"
 for conf in /mnt/*.conf; do
   rm -rf /var/lib/slurm/slurmctld/*
   cp "$conf" /etc/slurm/slurm.conf
-  slurmctld -D -i 2>&1 | while read -r line; do
+  rm -f /etc/slurm/topology.yaml
+  [ ! -e "${conf%.conf}.topology.yaml" ] || cp "${conf%.conf}.topology.yaml" /etc/slurm/topology.yaml
+  daemon="slurmctld -D -i"
+  if [ -e "${conf%.conf}.plugstack" ]; then
+    cp "${conf%.conf}.plugstack" /etc/slurm/plugstack.conf
+    daemon="slurmd -D -N n1"
+  fi
+  $daemon 2>&1 | while read -r line; do
     echo "$line"
-    case $line in *"Running as primary"*) kill -9 $(pidof $names) ;; esac
+    case $line in *"Running as primary"* | *"slurmd started"*) kill -9 $(pidof $names) ;; esac
   done >"${conf%.conf}.log"
   while pidof $names >/dev/null; do kill -9 $(pidof $names) 2>/dev/null || :; done
 done'

@@ -1,4 +1,4 @@
-"""A real slurmctld that reads one configuration after the other, without nodes."""
+"""A real slurmctld or slurmd that reads one configuration after the other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from slurm_twin.root import root_of
 
 STARTED = "Running as primary controller"
+SLURMD_STARTED = "slurmd started"
 _BASE = {
     "ClusterName": "reading",
     "SlurmctldHost": "ctl",
@@ -37,8 +38,12 @@ def conf(
     return "\n".join([*lines, ""])
 
 
-def said(version: str, confs: Mapping[str, str], folder: Path) -> dict[str, str]:
+def said(
+    version: str, confs: Mapping[str, str], folder: Path, files: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """What slurmctld writes with each configuration; the last line has `STARTED` where it starts.
+
+    `files` are further ones, as `NAME.topology.yaml`; with `NAME.plugstack` slurmd starts, not slurmctld.
 
     Raises:
         NoTwinError: this machine cannot run it.
@@ -46,6 +51,8 @@ def said(version: str, confs: Mapping[str, str], folder: Path) -> dict[str, str]
     root = root_of(version)
     for name, text in confs.items():
         (folder / f"{name}.conf").write_text(text)
+    for name, text in (files or {}).items():
+        (folder / name).write_text(text)
     subprocess.run(
         ["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child",
          "sh", Path(__file__).with_name("read.sh"), root, folder],

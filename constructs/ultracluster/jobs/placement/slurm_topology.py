@@ -1,4 +1,4 @@
-"""Slurm's topology: switches and UltraServers as `topology.yaml` or `topology.conf`.
+"""Slurm's topology: switches and UltraServers as `topology.yaml`.
 
 What makes it is one file that head nodes run, too (`lifecycle_scripts/files/topology.py`); here it has types.
 
@@ -90,13 +90,8 @@ def faults(topology: Tree | Blocks, nodes: Collection[str]) -> Sequence[str]:
 
 
 def as_yaml(topology: Tree | Blocks) -> str:
-    """`topology.yaml`, which Slurm reads from 25.05 on instead of `topology.conf`."""
+    """`topology.yaml`, which Slurm reads from 25.05 on."""
     return _program().as_yaml(topology)
-
-
-def as_conf(topology: Tree | Blocks) -> str:
-    """`topology.conf`, for `TopologyPlugin=topology/tree` or `topology/block`."""
-    return _program().as_conf(topology)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -137,7 +132,6 @@ __all__ = [
     "Labelled",
     "Place",
     "Tree",
-    "as_conf",
     "as_yaml",
     "blocks",
     "faults",
