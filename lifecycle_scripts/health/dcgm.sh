@@ -7,7 +7,8 @@ source "$ULTRACLUSTER_HOME/lib/health_gpu.sh"
 # So long a result stands
 readonly DCGM_FRESH=86400
 
-dcgm::applies() { gpu::applies; }
+# The diagnostics require whole GPUs, and refuse those with MIG (NVIDIA/DCGM, nvvs/src/NvidiaValidationSuite.cpp).
+dcgm::applies() { gpu::applies && [[ -z ${NODE_MIG:-} ]]; }
 
 # A result of an earlier boot says nothing: what it asked for may have been done.
 dcgm::quick() {

@@ -31,7 +31,19 @@ gpu_count::quick() {
   done
   gpu_count::failed
   gpu_count::missing
+  [[ -z ${NODE_MIG:-} || -n $(<"$HEALTH_FOUND") ]] || gpu_count::instances
   [[ -n $(<"$HEALTH_FOUND") ]] || health::ok "${#GPU_ROWS[@]} GPUs answer"
+}
+
+# Instances that somebody destroyed by hand: Slurm would give them to jobs, which then start without a device.
+gpu_count::instances() {
+  health::tool 10 "$ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-mig" status
+  case $TOOL_STATUS:$TOOL_TEXT in
+    0:ready*) health::ok "all answer, cut by MIG: ${TOOL_TEXT#ready }" ;;
+    0:absent*) health::fault instances "${TOOL_TEXT#absent }" ;;
+    124:*) health::unknown late "nvidia-smi does not list the MIG instances in time" ;;
+    *) health::unknown instances "the MIG instances cannot be listed (status $TOOL_STATUS): ${TOOL_TEXT:0:200}" ;;
+  esac
 }
 
 # gpu_count::torn ROW INDEX: what nvidia-smi has in place of a value of a GPU that is gone or stuck

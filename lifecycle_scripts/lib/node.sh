@@ -14,7 +14,7 @@ node::resource_config() {
 }
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
-# NODE_LOCAL_NVME_DISKS; NODE_ACCELERATOR_NAME (EC2's, "H100"), NODE_EFA_LAYOUTS (other right numbers of interfaces), NODE_NVSWITCH, NODE_IMEX and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty
+# NODE_LOCAL_NVME_DISKS; NODE_ACCELERATOR_NAME (EC2's, "H100"), NODE_EFA_LAYOUTS (other right numbers of interfaces), NODE_NVSWITCH, NODE_IMEX and NODE_GDS (yes, no), NODE_MIG (profiles of each GPU), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty
 # where cluster.json does not tell (cluster.schema.json has its form); CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
 # ones that are asked for), CLUSTER_SESSION_USER (to be made), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON:
 # digests and keys that complete the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many may start at once),
@@ -265,6 +265,15 @@ def own_steps():
     return " ".join(steps)
 
 
+def mig():
+    """`4g.40gb:0,1g.10gb:4 -`: profiles of each GPU with their places, `-` of one that stays whole; empty where none is cut."""
+    layouts = group.get("mig") or []
+    form = r"([1-9]g\.[0-9]+gb(\+me)?:[0-7](,(?!$)|$))*"
+    if not isinstance(layouts, list) or not all(isinstance(one, str) and re.fullmatch(form, one) for one in layouts):
+        stop(GIVE_UP, f"{cluster_path}: mig of group '{name}' is {layouts!r}")
+    return " ".join(one or "-" for one in layouts)
+
+
 def metadata_users():
     users = (cluster.get("metadata") or {}).get("users") or []
     if not isinstance(users, list) or not all(re.fullmatch(r"[a-z_][a-z0-9_-]{0,31}", str(user)) for user in users):
@@ -360,6 +369,7 @@ facts = {
     "NODE_EFA_LAYOUTS": " ".join(str(one) for one in group.get("efa_layouts") or [] if isinstance(one, int)),
     "NODE_NVSWITCH": yes_or_no("nvswitch"),
     "NODE_IMEX": yes_or_no("imex"),
+    "NODE_MIG": mig(),
     "NODE_STEPS": own_steps(),
 }
 

@@ -31,7 +31,7 @@ declare -rA STEPS=(
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
   [parallelcluster_on_node_configured]="metadata session_user state_pull users $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS topology job_ssh slurm_admin own $STEPS_PROOF"
-  [pcs_node]="metadata limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex job_access health $STEPS_METRICS job_ssh slurm_admin own $STEPS_PROOF"
+  [pcs_node]="metadata limits $STEPS_FABRIC mig $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex job_access health $STEPS_METRICS job_ssh slurm_admin own $STEPS_PROOF"
   [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage own $STEPS_PROOF"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST $STEPS_METRICS"
   [bake_kubernetes]="$STEPS_KUBERNETES"
@@ -110,9 +110,10 @@ steps::is_for_people() {
 }
 
 # steps::is_required STEP: can a node not be without it? Asked where a step fails before, or without, naming a component of
-# the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing. Where people log in, the credentials of the node's role are closed or the
+# the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing. GPUs that
+# are not cut as Slurm is told would be given to jobs whole, or not at all. Where people log in, the credentials of the node's role are closed or the
 # node does not join. Own steps say it themselves.
 steps::is_required() {
   ! { [[ $1 == metadata ]] && steps::is_for_people; } || return 0
-  [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_IMEX:-} == imex:yes || " ${NODE_STEPS:-} " == *" "[0-9][0-9]"_$1:required "* ]]
+  [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_IMEX:-} == imex:yes || ($1 == mig && -n ${NODE_MIG:-}) || " ${NODE_STEPS:-} " == *" "[0-9][0-9]"_$1:required "* ]]
 }

@@ -21,6 +21,23 @@ load health
   finds warn more gpu_count quick '8 GPUs answer, cluster.json has 4'
 }
 
+@test "MIG instances that somebody took away are a fault, others are as the group has them" {
+  mkdir -p "$ULTRACLUSTER_ROOT/usr/local/sbin" && cp "$SCRIPTS/files/mig.sh" "$ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-mig"
+  chmod +x "$ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-mig"
+  mkdir -p "$ULTRACLUSTER_ROOT/etc/ultracluster"
+  facts NODE_ACCELERATORS=2 NODE_MIG='1g.10gb:0,1g.10gb:1 -'
+  printf '%s\n' 1g.10gb:0,1g.10gb:1 - >"$ULTRACLUSTER_ROOT/etc/ultracluster/mig"
+  echo 2 >"$FAKE/gpus/count"
+  gpu 0 mig.mode.current Enabled
+  printf '1g.10gb 0 1\n1g.10gb 1 1\n' >"$FAKE/gpus/0/mig"
+  finds ok ok gpu_count quick 'cut by MIG: 2 GPUs: 1 x -; 1 x 1g.10gb:0,1g.10gb:1'
+  sed -i 1d "$FAKE/gpus/0/mig"
+  finds critical instances gpu_count quick 'with 1g.10gb instead of 1g.10gb 1g.10gb'
+  says action reboot
+  rm "$ULTRACLUSTER_ROOT/etc/ultracluster/mig"
+  finds unknown instances gpu_count quick 'cannot be listed'
+}
+
 @test "a type that nobody knows is counted by the PCI bus" {
   local index
   facts NODE_ACCELERATORS= NODE_ACCELERATOR_NAME=

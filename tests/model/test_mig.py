@@ -8,7 +8,7 @@ import pytest
 
 from ultracluster.catalog import instance_types
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.model.mig import gpu_layouts, mig_resource, mig_resources
+from ultracluster.model.mig import gpu_layouts, mig_resource, mig_resources, node_layouts, slurm_gres
 
 MIXED = {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}
 
@@ -36,3 +36,16 @@ def test_a_node_offers_what_its_gpus_are_cut_into(fields: dict[str, Any], resour
 
     assert len(layouts) == 8
     assert mig_resources(layouts) == resources
+
+
+def test_a_slurm_node_counts_what_its_step_makes_with_places() -> None:
+    layouts = ({"1g.10gb": 3, "4g.40gb": 1}, {}, {"1g.10gb+me": 1, "1g.20gb": 1, "1g.10gb": 1})
+
+    assert slurm_gres(layouts, "h100") == (
+        "gpu:1g.10gb:4,gpu:4g.40gb:1,gpu:h100:1,gpu:1g.10gb+me:1,gpu:1g.20gb:1"
+    )
+    assert node_layouts(layouts, instance_types()["p5.48xlarge"]) == [
+        "4g.40gb:0,1g.10gb:4,1g.10gb:5,1g.10gb:6",
+        "",
+        "1g.20gb:0,1g.10gb+me:2,1g.10gb:3",
+    ]

@@ -55,6 +55,9 @@ PARTS = {
     ASKED: {"Gres": "gpu:b200:8,shard:64"},
     "orchestrator.partitions": {"train": {"exclusive": False}},
 }
+TRAIN = "node_groups.train"
+COUNT = f"{TRAIN}.count"
+CUT = {f"{TRAIN}.mig_profile": "1g.23gb"}
 LENT = {"kind": "reservation", "id": ID, "interruptible": True}
 
 
@@ -365,6 +368,54 @@ CASES = [
         "p6-b200.48xlarge has EFA",
         "remove Gres",
         {ASKED: {"Gres": "gpu:b200:8"}, GRES: [GPUS]},
+    ),
+    Case(
+        "PCS089",
+        {**CUT, COUNT: 0, f"{TRAIN}.max_count": 4},
+        COUNT,
+        "keep their old profiles",
+        "count: 4",
+        {COUNT: 4},
+    ),
+    Case(
+        "PCS112",
+        {**CUT, "orchestrator.lifecycle": "none"},
+        f"{TRAIN}.mig_profile",
+        "nothing else cuts the GPUs",
+        "lifecycle: node-bootstrapped",
+        {"orchestrator.lifecycle": "node-bootstrapped"},
+    ),
+    Case(
+        "PCS112",
+        {"node_groups.login.instance_type": "p5.4xlarge", "node_groups.login.mig_profile": "1g.10gb"},
+        "node_groups.login.mig_profile",
+        "nodes of role login run no jobs",
+        "remove mig_profile",
+        {"node_groups.login.mig_profile": ...},
+    ),
+    Case(
+        "PCS112",
+        {**CUT, ASKED: {"Gres": "gpu:8"}},
+        f"{ASKED}.Gres",
+        "counted by mig_profile",
+        "remove Gres",
+        {ASKED: {}},
+    ),
+    Case(
+        "PCS114",
+        CUT,
+        f"{TRAIN}.mig_profile",
+        "one job would have all instances",
+        "exclusive: false",
+        {f"{TRAIN}.mig_profile": ...},
+    ),
+    Case(
+        "PCS115",
+        {f"{TRAIN}.mig_layout": {"1g.23gb": 2, "1g.23gb+me": 1}},
+        f"{TRAIN}.mig_layout",
+        "1g.23gb is part of 1g.23gb+me",
+        "profiles of different sizes",
+        {f"{TRAIN}.mig_layout": {"2g.45gb": 3}},
     ),
     Case(
         "PCS047",

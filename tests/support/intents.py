@@ -96,6 +96,8 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
         data["storage"]["lustre"] = lustre
     if kind in KUBERNETES:
         data["orchestrator"] |= _control_plane(wanted)
+        if any(group.get("mig_profile") for group in wanted["nodes"].values()):
+            data["orchestrator"]["gpu_plugin"] = "gpu-operator"
     for name in wanted["nodes"]:
         if kind in SLURM:
             data["node_groups"][name]["partition"] = name

@@ -34,16 +34,26 @@ def mig_devices(instance_type: InstanceType) -> tuple[str, ...]:
 
 
 def fits_on_gpu(instance_type: InstanceType, profiles: Mapping[str, int]) -> bool:
-    """Return whether these instances have a place on one GPU together.
+    """Return whether these instances have a place on one GPU together."""
+    return places_on_gpu(instance_type, profiles) is not None
+
+
+def places_on_gpu(
+    instance_type: InstanceType, profiles: Mapping[str, int]
+) -> tuple[tuple[str, int], ...] | None:
+    """Instances that have a place on one GPU together, the largest first, each with its first slice of
+    memory; None where they have not.
 
     Each takes some of its seven compute slices and eight slices of memory, and only certain ones.
     """
     known = mig_profiles(instance_type)
     if any(count > known.get(profile, 0) for profile, count in profiles.items()):
-        return False
-    wanted = [_placement(profile, known) for profile, count in profiles.items() for _ in range(count)]
+        return None
+    wanted = [
+        (*_placement(profile, known), profile) for profile in profiles for _ in range(profiles[profile])
+    ]
     slices = sum(int(profile.partition("g")[0]) * count for profile, count in profiles.items())
-    return slices <= _SLICES and _placed(sorted(wanted, reverse=True), frozenset())
+    return _placed(sorted(wanted, reverse=True), frozenset()) if slices <= _SLICES else None
 
 
 def is_partition(profile: str) -> bool:
@@ -52,22 +62,27 @@ def is_partition(profile: str) -> bool:
 
 
 _SLICES = 7
-Place = tuple[int, tuple[int, ...]]
 
 
-def _placement(profile: str, known: Mapping[str, int]) -> Place:
+def _placement(profile: str, known: Mapping[str, int]) -> tuple[int, tuple[int, ...]]:
     slices = profile.partition(".")[0]
     double = slices == "1g" and "+" not in profile and known[profile] < _SLICES
     size, starts = _document()["placements"]["1g double" if double else slices]
     return size, tuple(starts)
 
 
-def _placed(wanted: Sequence[Place], taken: frozenset[int]) -> bool:
+def _placed(
+    wanted: Sequence[tuple[int, tuple[int, ...], str]], taken: frozenset[int]
+) -> tuple[tuple[str, int], ...] | None:
     if not wanted:
-        return True
-    size, starts = wanted[0]
-    places = (frozenset(range(start, start + size)) for start in starts)
-    return any(not place & taken and _placed(wanted[1:], taken | place) for place in places)
+        return ()
+    size, starts, profile = wanted[0]
+    for start in starts:
+        place = frozenset(range(start, start + size))
+        others = None if place & taken else _placed(wanted[1:], taken | place)
+        if others is not None:
+            return ((profile, start), *others)
+    return None
 
 
 def _gpu(instance_type: InstanceType) -> Mapping[str, Any] | None:
@@ -88,4 +103,4 @@ def _document() -> Mapping[str, Any]:
     return json.loads(Path(__file__).with_name("mig_profiles.json").read_text(encoding="utf-8"))
 
 
-__all__ = ["balanced_profiles", "fits_on_gpu", "is_partition", "mig_devices", "mig_profiles"]
+__all__ = ["balanced_profiles", "fits_on_gpu", "is_partition", "mig_devices", "mig_profiles", "places_on_gpu"]

@@ -175,14 +175,15 @@ class NodeGroup(Model):
     taints: Many[Taint] = ()
     """Kubernetes taints of the nodes."""
     mig_profile: MigProfile | None = None
-    """Kubernetes: cut each GPU into as many MIG instances of this profile as fit, each with memory of its
-    own; needs `gpu_plugin: gpu-operator`, whose MIG manager does it when a node joins. `+me` is the one
-    instance of a GPU that has its media engines."""
+    """Kubernetes and PCS: cut each GPU into as many MIG instances of this profile as fit, each with memory of
+    its own. On Kubernetes the MIG manager of `gpu_plugin: gpu-operator` does it when a node joins, on PCS a
+    node step at each boot; jobs of Slurm ask for `--gres=gpu:1g.10gb:1`. `+me` is the one instance of a GPU
+    that has its media engines."""
     mig_layout: Literal["all-balanced"] | MigProfiles | Many[MigProfiles] | None = None
-    """Kubernetes: MIG instances of several profiles, in place of `mig_profile`: `all-balanced`, which is two
-    small ones, one of twice and one of four times their memory; numbers by profile for each GPU, `{1g.10gb:
-    3, 4g.40gb: 1}`; or a list of such, one for each GPU of a node, where `{}` leaves a GPU whole. Quotas of
-    teams count GPUs then, each with its part of a node's instances."""
+    """Kubernetes and PCS: MIG instances of several profiles, in place of `mig_profile`: `all-balanced`, which
+    is two small ones, one of twice and one of four times their memory; numbers by profile for each GPU,
+    `{1g.10gb: 3, 4g.40gb: 1}`; or a list of such, one for each GPU of a node, where `{}` leaves a GPU whole.
+    Kubernetes' quotas of teams count GPUs then, each with its part of a node's instances."""
     gpu_time_slices: Annotated[int, Field(ge=2, le=64)] | None = None
     """EKS: hand each GPU to so many pods at once, which take turns and share its memory. They ask for
     `nvidia.com/gpu.shared` instead of `nvidia.com/gpu`."""

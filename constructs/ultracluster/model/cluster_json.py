@@ -17,6 +17,7 @@ from ultracluster.model.cluster import Cluster, Group
 from ultracluster.model.directory import told_directory, told_ssh
 from ultracluster.model.health import health_settings
 from ultracluster.model.job_access import job_access_roles
+from ultracluster.model.mig import gpu_layouts, node_layouts
 from ultracluster.model.mounts import LustreMount
 from ultracluster.model.observability import metrics_settings
 from ultracluster.model.own_steps import steps_of_group
@@ -168,7 +169,15 @@ def _group(cluster: Cluster, group: Group) -> dict[str, object]:
         "data_volume": HYPERPOD_DATA_VOLUME if cluster.traits.hyperpod else None,
         **({"job_access": True} if group.role in job_access_roles(cluster) else {}),
         **_own_steps(cluster, group),
+        **_mig(group),
     }
+
+
+def _mig(group: Group) -> dict[str, object]:
+    """Layouts of the GPUs where our step cuts them; on Kubernetes the MIG manager does."""
+    if not (group.settings.mig_key and group.type and group.traits.slurm_by_group):
+        return {}
+    return {"mig": node_layouts(gpu_layouts(group.settings, group.type), group.type)}
 
 
 def _metadata(access: Access) -> dict[str, object]:

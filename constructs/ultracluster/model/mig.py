@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.mig import balanced_profiles, mig_profiles
+from ultracluster.catalog.mig import balanced_profiles, mig_profiles, places_on_gpu
 from ultracluster.config.nodes import NodeGroup
 
 GPU = "nvidia.com/gpu"
@@ -27,6 +27,24 @@ def gpu_layouts(group: NodeGroup, instance_type: InstanceType) -> tuple[Mapping[
     return layout or (whole,) * count
 
 
+def slurm_gres(layouts: Sequence[Mapping[str, int]], gpu_type: str) -> str:
+    """`Gres` of a Slurm node with these GPUs: instances of each profile, and whole GPUs by their type."""
+    found: dict[str, int] = {}
+    for layout in layouts:
+        for name, count in (layout or {gpu_type: 1}).items():
+            found[name] = found.get(name, 0) + count
+    return ",".join(f"gpu:{name}:{count}" for name, count in found.items())
+
+
+def node_layouts(layouts: Sequence[Mapping[str, int]], instance_type: InstanceType) -> list[str]:
+    """Profiles of each GPU with their places, as `nvidia-smi mig -cgi` takes them; empty of a GPU that stays
+    whole."""
+    return [
+        ",".join(f"{profile}:{start}" for profile, start in places_on_gpu(instance_type, one) or ())
+        for one in layouts
+    ]
+
+
 def mig_resources(layouts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Resources that the device plugin offers for these GPUs by its strategy `mixed`: one of each profile,
     and whole GPUs."""
@@ -45,4 +63,4 @@ def mig_resource(profile: str) -> str:
     return f"nvidia.com/mig-{profile.replace('+', '.')}"
 
 
-__all__ = ["GPU", "gpu_layouts", "mig_resource", "mig_resources"]
+__all__ = ["GPU", "gpu_layouts", "mig_resource", "mig_resources", "node_layouts", "slurm_gres"]

@@ -115,6 +115,20 @@ def test_gpus_by_type(
         ),
         ({"gres": [{"auto_detect": "nvml"}]}, {"GresCustomSettings": [{"AutoDetect": "nvml"}]}),
         (
+            {
+                "mig_layout": {"1g.10gb": 3, "4g.40gb": 1},
+                "gres": [{"name": "staging", "count": 4}],
+                "slurm_settings": {"gres": "staging:4"},
+            },
+            {
+                "GresCustomSettings": [{"AutoDetect": "nvml"}, {"Name": "staging", "Count": "4"}],
+                "SlurmCustomSettings": [
+                    {"ParameterName": "Sockets", "ParameterValue": "2"},
+                    {"ParameterName": "Gres", "ParameterValue": "gpu:1g.10gb:24,gpu:4g.40gb:8,staging:4"},
+                ],
+            },
+        ),
+        (
             {"scaledown_seconds": 300, "max_count": 8},
             {
                 "GresCustomSettings": [{"Name": "gpu", "Type": "h100", "File": "/dev/nvidia[0-7]"}],
@@ -123,7 +137,7 @@ def test_gpus_by_type(
             },
         ),
     ],
-    ids=["records of yours", "detected", "idle time"],
+    ids=["records of yours", "detected", "cut by MIG", "idle time"],
 )
 def test_what_a_group_says_of_its_devices_and_idle_nodes(
     group: dict[str, Any], expected: dict[str, Any], tmp_path: Path

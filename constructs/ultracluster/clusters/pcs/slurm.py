@@ -11,6 +11,8 @@ from ultracluster.catalog import InstanceType
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import Pcs
+from ultracluster.config.slurm import named
+from ultracluster.model.mig import gpu_layouts, slurm_gres
 from ultracluster.slurm.configuration import SlurmConfiguration
 from ultracluster.slurm.nodes import node_line
 
@@ -77,7 +79,15 @@ def node_configuration(
     """A group's own parameters and idle time, and its devices: yours, else the names of its GPUs."""
     settings = dict(group.slurm_settings)
     records = [record.line for record in group.gres]
-    if not records and group.role == "compute" and (ours := _gpu_record(config, known)):
+    if group.mig_key:
+        # the devices are only there when the node has booted (AWS PCS User Guide, Configuring MIG)
+        records.insert(0, {"AutoDetect": "nvml"})
+        yours = settings.pop(*named(settings, "gres"))
+        ours = slurm_gres(gpu_layouts(group, known), node_line("", "", 1, known).gpu_type)
+        settings["Gres"] = ",".join(filter(None, (ours, str(yours))))
+        if config.slurm_version < pcs_since("detects_gpus") and known.numa_nodes:
+            settings = {"Sockets": str(known.numa_nodes)} | settings
+    elif not records and group.role == "compute" and (ours := _gpu_record(config, known)):
         assert known.accelerator
         records = [ours]
         settings["Gres"] = f"gpu:{ours['Type']}:{known.accelerator.count}"

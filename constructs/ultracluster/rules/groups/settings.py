@@ -41,10 +41,10 @@ class _Setting:
 
 
 _MIG = _Setting(
-    has=_kubernetes,
-    why="only the GPU operator of Kubernetes cuts GPUs of a group; Slurm needs lines of gres.conf for it, "
-    "which ParallelCluster and HyperPod write themselves",
-    note="on PCS gres: [{auto_detect: nvml}] and a node step that cuts them (docs/wishes/gres.md)",
+    has=lambda group: group.traits.kubernetes or group.traits.slurm_by_group,
+    why="Slurm finds MIG instances by AutoDetect=nvml in gres.conf, which ParallelCluster and HyperPod write "
+    "themselves",
+    note="PCS, EKS and HyperPod on EKS have it",
 )
 SETTINGS: Mapping[str, _Setting] = {
     "min_count": _Setting(

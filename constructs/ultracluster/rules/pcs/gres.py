@@ -158,7 +158,8 @@ def not_schedulable(group: Group) -> Iterator[Breach]:
 @PCS.rule(89, "warning", "Nodes whose devices are found at boot stay", source=MIG, date=DATE)
 def detected_and_elastic(group: Group) -> Iterator[Breach]:
     found = [record for record in group.settings.gres if record.detects and not record.name]
-    if found and group.role == "compute" and group.settings.count < group.most_nodes:
+    by_mig = group.settings.mig_key
+    if (found or by_mig) and group.role == "compute" and group.settings.count < group.most_nodes:
         yield Breach(
             ("count",),
             f"{group.settings.count} to {group.most_nodes} nodes, whose devices Slurm learns when they boot: "
