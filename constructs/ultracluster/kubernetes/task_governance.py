@@ -23,7 +23,8 @@ QUOTA, POLICY = "AWS::SageMaker::ComputeQuota", "AWS::SageMaker::ClusterSchedule
 _SCRIPT = Template("""\
 #!/usr/bin/env bash
 # Task governance of $name: the cluster's policy, and the teams' quotas. Run it again after every change of
-# `teams`; quotas of teams that are gone: aws sagemaker delete-compute-quota.
+# `teams`; quotas of teams that are gone: aws sagemaker delete-compute-quota. CloudFormation is not known to
+# have $lacks in $region, so that the template cannot make them.
 set -euo pipefail
 export AWS_REGION=$region
 cluster=$$(aws sagemaker describe-cluster --cluster-name $cluster --query ClusterArn --output text)
@@ -136,6 +137,7 @@ def governance_script(cluster: Cluster) -> str:
         return ""
     head = _SCRIPT.substitute(
         name=cluster.environment.name,
+        lacks=" and ".join(sorted({QUOTA, POLICY} - in_template)),
         region=shlex.quote(cluster.region),
         cluster=shlex.quote(cluster.environment.cluster_name),
     )
