@@ -12,6 +12,7 @@ from project import ROOT
 from wheel import run_in
 
 EXAMPLES = ROOT / "examples"
+FIRST_APPS = ROOT / "tests" / "support" / "first_apps"
 KINDS = {
     "hyperpod_slurm": {"AWS::SageMaker::Cluster", "AWS::FSx::FileSystem", "AWS::EC2::SecurityGroupEgress"},
     "pcs": {"AWS::PCS::Cluster", "AWS::PCS::Queue", "AWS::EC2::VPC"},
@@ -25,6 +26,13 @@ KINDS = {
     "own_app": {"AWS::FSx::FileSystem", "AWS::EC2::SecurityGroupEgress", "AWS::KMS::Key"},
     "image": {"AWS::ImageBuilder::ImagePipeline"},
 }
+FIRST = {
+    "hyperpod_slurm": {"AWS::SageMaker::Cluster", "AWS::FSx::FileSystem"},
+    "pcs": {"AWS::PCS::Cluster", "AWS::PCS::Queue"},
+    "eks": {"AWS::EKS::Cluster", "AWS::EKS::AccessEntry"},
+    "own_nodes": {"AWS::EC2::LaunchTemplate", "AWS::FSx::DataRepositoryAssociation"},
+}
+"""Apps as the CDK's users write them before they have read much: below tests/support/first_apps."""
 LINES = {"hyperpod_slurm": 25, "pcs": 15, "eks": 15}
 """From the first import on, without blank ones."""
 WRONG = ('scratch.resource.add_property_override("StorageCapacity", "much")', {"F3012"})
@@ -62,6 +70,9 @@ def judged(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("examples")
     for name in KINDS:
         shutil.copytree(EXAMPLES / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FIRST:
+        (home / f"first_{name}").mkdir()
+        shutil.copy(FIRST_APPS / f"{name}.py", home / f"first_{name}" / "app.py")
     app = (EXAMPLES / "own_app" / "app.py").read_text()
     (home / "wrong").mkdir()
     (home / "wrong" / "app.py").write_text(app.replace("app.synth()", f"{WRONG[0]}\napp.synth()"))
@@ -76,16 +87,24 @@ def test_every_example_is_tried() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_an_example_is_clean_with_the_wheel_alone(name: str, judged: Path) -> None:
-    kinds: set[str] = set()
-    for template in (judged / name / "out").glob("*.template.json"):
-        kinds |= {one["Type"] for one in json.loads(template.read_text())["Resources"].values()}
-
-    assert kinds >= KINDS[name]
+    assert made_in(judged / name) >= KINDS[name]
     assert found_in(judged / name) == set()
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_what_a_cdk_author_writes_first_is_made(name: str, judged: Path) -> None:
+    assert made_in(judged / f"first_{name}") >= FIRST[name]
+    assert found_in(judged / f"first_{name}") <= {"Annotation::ultracluster:IMG007"}
 
 
 def test_a_wrong_example_would_be_found(judged: Path) -> None:
     assert found_in(judged / "wrong") == WRONG[1]
+
+
+def made_in(folder: Path) -> set[str]:
+    """Types of resources in an app's templates."""
+    templates = [json.loads(file.read_text()) for file in (folder / "out").glob("*.template.json")]
+    return {one["Type"] for template in templates for one in template["Resources"].values()}
 
 
 def found_in(folder: Path) -> set[str]:

@@ -63,14 +63,19 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join([HEAD, *parts])).rstrip() + "\n"
 
 
-def described() -> Iterator[tuple[str, set[str], set[str]]]:
-    """Name of each public construct, its arguments by name, and those that its docstring explains."""
+def described() -> Iterator[tuple[str, set[str], dict[str, str]]]:
+    """Each public constructor and maker of what exists: its arguments by name, those with a default with a
+    `?`, and what its docstring says of each."""
     for name in ultracluster.__all__:
         found = _find(OURS, name)
-        init = next((one for _, one in _functions(found) if one.name == "__init__"), None) if found else None
-        if init:
-            told = re.findall(r"^    (\w+): ", ast.get_docstring(init) or "", re.MULTILINE)
-            yield name, {one.arg for one in init.args.kwonlyargs}, set(told)
+        for _, one in _functions(found) if found else ():
+            if one.name == "__init__" or one.name.startswith("from_"):
+                told = re.findall(
+                    r"^    (\w+): ((?:.+\n?)(?:        .+\n?)*)", ast.get_docstring(one) or "", re.M
+                )
+                pairs = zip(one.args.kwonlyargs, one.args.kw_defaults, strict=True)
+                arguments = {f"{arg.arg}{'?' if default else ''}" for arg, default in pairs}
+                yield f"{name}.{one.name}", arguments, dict(told)
 
 
 def _room(found: Definition) -> str:

@@ -17,7 +17,7 @@ scratch = LustreFileSystem(stack, "Scratch", vpc=vpc, subnet=subnet, capacity_gi
 head = NodeGroup(role="controller", instance_type="m5.xlarge", count=1)
 train = NodeGroup(role="compute", instance_type="p5.48xlarge", count=16, partition="train")
 cluster = HyperPodSlurmCluster(
-    stack, "Cluster", vpc=vpc, subnet=subnet, security_groups=[nodes.security_group],
+    stack, "Cluster", vpc=vpc, subnet=subnet, security_groups=[nodes],
     lustre=scratch, node_groups={"head": head, "train": train},
 )  # fmt: skip
 CfnOutput(stack, "ClusterArn", value=cluster.cluster_arn)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from templates import Synthesised, app_in
 
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.nodes import EksNodeGroup
+from ultracluster.clusters.given import Parts
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 from ultracluster.clusters.launch_template import NodeLaunchTemplate
 from ultracluster.clusters.pcs.cluster import PcsCluster
@@ -111,19 +115,73 @@ def test_what_contradicts_itself_is_refused_at_once(tmp_path: Path) -> None:
         one.add("pcs", "Other", resolved=resolved, node_groups=None)
 
 
-def test_the_object_that_holds_a_group_is_no_group(tmp_path: Path) -> None:
+NO_OBJECTS: Mapping[str, tuple[Any, str]] = {
+    "subnet": ("subnet-0123456789abcdef0", "an object.*ec2.Subnet.from_subnet_id.*subnet-0123456789abcdef0"),
+    "vpc": ("vpc-0123456789abcdef0", "an object.*ec2.Vpc.from_vpc_attributes"),
+    "security_groups": (["sg-0123456789abcdef0"], "a list of objects.*from_security_group_id"),
+    "key": ("arn:aws:kms:us-east-2:111122223333:key/1", "an object.*kms.Key.from_key_arn"),
+    "lustre": ("fs-0123456789abcdef0", "an object.*LustreFileSystem.from_lustre_attributes"),
+    "further_lustre": ({"data": "fs-0123456789abcdef0"}, "an object.*from_lustre_attributes"),
+    "open_zfs": ("fs-0123456789abcdef0", "an object.*from_open_zfs_attributes"),
+    "scripts_bucket": ("scripts", "an object.*s3.Bucket.from_bucket_name"),
+    "control_plane_subnets": (["subnet-0123456789abcdef0"], "a list of objects.*from_subnet_id"),
+}
+
+
+@pytest.mark.parametrize("name", NO_OBJECTS)
+def test_an_id_is_refused_where_an_object_is_needed(name: str, tmp_path: Path) -> None:
+    given, says = NO_OBJECTS[name]
+    with pytest.raises(ValueError, match=f"^HyperPodEksCluster: {name}= must be {says}"):
+        team(tmp_path).add("hyperpod-eks", **{name: given})
+
+
+def test_one_object_and_a_list_are_told_apart(tmp_path: Path) -> None:
     one = team(tmp_path)
     nodes = EfaSecurityGroup(one.stack, "Nodes", vpc=one.vpc)
-    for number, given in enumerate(([nodes], nodes)):
-        with pytest.raises(ValueError, match=r"security_groups=\[nodes.security_group\]"):
-            one.add("pcs", f"C{number}", security_groups=given)
+    with pytest.raises(ValueError, match=r"security_groups= must be a list.*security_groups=\[...\]"):
+        one.add("pcs", "C1", security_groups=nodes)
+    with pytest.raises(ValueError, match=r"subnet= must be one object.*subnet=...\[0\]"):
+        one.add("pcs", "C2", subnet=one.vpc.private_subnets)
+    with pytest.raises(ValueError, match="node_groups= has the wrong form: give a mapping"):
+        one.add("pcs", "C3", node_groups=list(PCS.values()))
+
+
+def test_a_refusal_is_told_once_in_one_traceback(tmp_path: Path) -> None:
+    login = PCS["login"].model_copy(update={"image": None})
+    with pytest.raises(ValueError, match="PCS010") as raised:
+        team(tmp_path).add("pcs", node_groups={**PCS, "login": login})
+    assert raised.value.__suppress_context__ and str(raised.value).count("PCS010") == 1
+
+
+@pytest.mark.parametrize("kind", ["eks", "hyperpod-eks"])
+def test_a_control_plane_is_in_the_private_subnets(kind: str, tmp_path: Path) -> None:
+    one = team(tmp_path)
+    cluster: Any = one.add(kind, control_plane_subnets=None)
+    used = cluster.control_plane.cluster.node.default_child.resources_vpc_config.subnet_ids
+    assert used == [subnet.subnet_id for subnet in one.vpc.private_subnets]
+    one.vpc = ec2.Vpc.from_vpc_attributes(
+        one.stack, "Bare", vpc_id="vpc-0123456789abcdef0", availability_zones=["us-east-2a"]
+    )
+    with pytest.raises(ValueError, match="no private subnets that are known here"):
+        one.add(kind, "Other", control_plane_subnets=None)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_a_constructor_shares_is_taken_by_name(kind: str, tmp_path: Path) -> None:
+    """Each constructor hands `locals()` on: what it calls otherwise would be dropped without a word."""
+    parameters = inspect.signature(type(team(tmp_path).add(kind)).__init__).parameters
+    taken = {field.name for field in dataclasses.fields(Parts)} | {"vpc", "security_groups", "key", "config"}
+    own = {"self", "scope", "construct_id", "settings", "resolved", "role", "scripts_bucket", "upload_role"}
+    own |= {"control_plane", "control_plane_subnets", "secrets_key", "agent_image", "after", "vpc_id"}
+    assert parameters.keys() - taken - own <= {"removal_policy"}
+    assert taken - parameters.keys() <= {"accounting", "node_tags", "access"}
 
 
 def test_a_group_that_is_given_twice_is_written_once(tmp_path: Path) -> None:
     one = team(tmp_path)
-    nodes = EfaSecurityGroup(one.stack, "Nodes", vpc=one.vpc).security_group
+    nodes = EfaSecurityGroup(one.stack, "Nodes", vpc=one.vpc)
     lustre = LustreFileSystem(one.stack, "Lustre", vpc=one.vpc, subnet=one.subnet, capacity_gib=4800)
-    one.add("hyperpod-slurm", security_groups=[nodes, nodes], lustre=lustre)
+    one.add("hyperpod-slurm", security_groups=[nodes, nodes.security_group], lustre=lustre)
 
     cluster = resource(synthesised(one, tmp_path), "AWS::SageMaker::Cluster")
     assert len(cluster["Properties"]["VpcConfig"]["SecurityGroupIds"]) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from re import _constants as kinds  # pyright: ignore[reportAttributeAccessIssue]
 from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue]
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -60,7 +60,7 @@ def texts(
         )
         yield from texts(inner, where, (*besides, *own))
     elif get_origin(annotation) is not Literal:
-        down = _of_parts(besides) if get_origin(annotation) in (dict, tuple) else besides
+        down = _of_parts(besides) if get_origin(annotation) in (dict, Sequence) else besides
         for part in get_args(annotation):
             yield from texts(part, where, down)
 

@@ -44,9 +44,7 @@ def test_everything_else_is_none(value: object) -> None:
 def test_a_number_that_is_not_known_yet_keeps_its_place() -> None:
     size = Token.as_number({"Ref": "Size"})
 
-    made = settings_of(
-        RdsMySql, None, {"kind": "rds-mysql", "storage_gib": size}, construct="It", place=("storage",)
-    )
+    made = settings_of(RdsMySql, None, {"kind": "rds-mysql", "storage_gib": size}, construct="It")
 
     assert made.storage_gib == size and made.multi_az is False
 

@@ -216,7 +216,7 @@ def _values(kind: Any, now: Any, about: Sequence[Any] = ()) -> Iterator[Any]:
         yield from _numbers(kind, now, about)
     elif kind is str:
         yield from _texts(now, about)
-    elif origin is tuple:
+    elif origin is Sequence:
         if now:
             yield list(now)[:-1]
         for value in _values(arguments[0], now[0] if now else None):

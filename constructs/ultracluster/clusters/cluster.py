@@ -11,6 +11,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from ultracluster.config.nodes import Role
+from ultracluster.guard.objects import HoldsSecurityGroup, plain_groups
 
 
 @runtime_checkable
@@ -62,7 +63,7 @@ class ClusterConstruct(Construct):
         *,
         cluster_name: str,
         cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        security_groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] = (),
         role: iam.IRole | None = None,
     ) -> ICluster:
         """A cluster that was made elsewhere. To add nodes to one of EKS, import its `EksControlPlane`.
@@ -70,15 +71,15 @@ class ClusterConstruct(Construct):
         Args:
             cluster_name: as its service knows it.
             cluster_arn: its ARN.
-            security_groups: of its nodes; without them nothing can be opened to it.
-            role: of its nodes; without it a grant says so in an error.
+            security_groups: of its nodes; without them nothing can be opened to it; by default none.
+            role: of its nodes; without it a grant says so in an error; by default none.
         """
         return _ImportedCluster(
             scope,
             construct_id,
             cluster_name=cluster_name,
             cluster_arn=cluster_arn,
-            security_groups=security_groups,
+            security_groups=plain_groups(security_groups),
             role=role,
         )
 

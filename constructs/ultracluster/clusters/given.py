@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,21 +17,25 @@ from pydantic import ValidationError
 
 from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.config import Finding
-from ultracluster.config.environment import Access
+from ultracluster.config.environment import Access, Environment
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.observability import ExistingWorkspace, Observability
-from ultracluster.config.orchestrator import OrchestratorSettings
+from ultracluster.config.orchestrator import OrchestratorSettings, Pcs
+from ultracluster.config.shape_findings import refusal_of
+from ultracluster.config.storage import FIRST_LUSTRE
 from ultracluster.guard import report_findings, same_region, same_zone, settings_of, unique_name, warn
-from ultracluster.guard.judging import text
+from ultracluster.guard.objects import plain_bucket, plain_groups, take_objects
 from ultracluster.guard.tokens import holds_token, speaks_of_token
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations, script_configurations
+from ultracluster.model.mounts import Mounts, told
 from ultracluster.model.standalone import standalone
 from ultracluster.network.admission import Admission
-from ultracluster.network.efa_security_group import EfaSecurityGroup
+from ultracluster.network.efa_security_group import EfaSecurityGroup, IEfaSecurityGroup
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.rules import check
+from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.slurm.configuration import slurm_configuration
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.buckets import DataBucket, LogBucket
@@ -56,10 +60,12 @@ _GIVEN: Sequence[YamlPath] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a caller said of a cluster, beside its orchestrator's settings."""
+    """What a caller said of a cluster, beside its orchestrator's settings: arguments of constructors."""
 
     node_groups: Mapping[str, NodeGroup] | None = None
     cluster_name: str | None = None
+    subnet: ec2.ISubnet | None = None
+    further_subnets: Mapping[str, ec2.ISubnet] | None = None
     lustre: ILustreFileSystem | None = None
     further_lustre: Mapping[str, ILustreFileSystem] | None = None
     open_zfs: IOpenZfsFileSystem | None = None
@@ -67,11 +73,19 @@ class Parts:
     release: str | None = None
     mirror: str | None = None
     instance_types: Mapping[str, DeclaredInstanceType] | None = None
-    tags: Mapping[str, str] | None = None
+    node_tags: Mapping[str, str] | None = None
     access: Access | None = None
     metrics: MetricsDestination | None = None
-    further_zones: Sequence[str] = ()
-    """Zones of which a subnet is given, besides that of the nodes."""
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Parts:
+        """Those of a constructor's arguments that are parts, by their names."""
+        return cls(**{one.name: arguments[one.name] for one in fields(cls) if one.name in arguments})
+
+    @property
+    def lustres(self) -> dict[str, ILustreFileSystem]:
+        """All of Lustre by name."""
+        return {**({FIRST_LUSTRE: self.lustre} if self.lustre else {}), **(self.further_lustre or {})}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +116,10 @@ class Given:
         """
         try:
             yield
-        except (AssertionError, KeyError, ValueError) as error:
-            told = [text(one) for one in self.findings if one.blocks]
+        except (AssertionError, KeyError, ValueError):
+            told = [finding.sentence for finding in self.findings if finding.blocks]
             if errors := [f"[{self.path}] {words}" for words in told if not speaks_of_token(words)]:
-                raise ValueError("\n".join(errors)) from error
+                raise ValueError("\n".join(errors)) from None
             raise
 
 
@@ -145,8 +159,9 @@ def given_cluster(
                 "leave them out"
             )
         return Given(cluster=resolved, from_file=True)
-    if parts.node_groups is None:
-        raise ValueError(f"{construct}: node_groups= is missing: a mapping of names to NodeGroup")
+    if not isinstance(parts.node_groups, Mapping):
+        fault = "is missing" if parts.node_groups is None else "has the wrong form"
+        raise ValueError(f"{construct}: node_groups= {fault}: give a mapping of names to NodeGroup")
     if parts.cluster_name and settings.cluster_name:
         raise ValueError(
             f"{construct}: cluster_name is given beside config=, which has one; give one of them"
@@ -168,13 +183,14 @@ def given_cluster(
             release=parts.release,
             mirror=parts.mirror,
             instance_types=parts.instance_types,
-            tags=parts.tags,
+            tags=parts.node_tags,
             access=parts.access,
             observability=_observability(parts.metrics),
-            further_zones=parts.further_zones,
+            further_zones=tuple(parts.further_subnets or ()),
         )
     except ValidationError as error:
-        raise ValueError(f"{construct}: {_shape(error)}") from None
+        data = {"node_groups": dict(parts.node_groups)}
+        raise ValueError(refusal_of(Environment, data, error, name=construct)) from None
     findings = [
         one for one in check(cluster) if any(one.path[: len(place)] == place for place in judged or _GIVEN)
     ]
@@ -191,15 +207,7 @@ def _observability(metrics: MetricsDestination | None) -> Observability | None:
 def _check_name(settings: OrchestratorSettings, name: str, construct: str) -> None:
     """Refuse a name that the service does not take, as a file's is."""
     given = {"kind": settings.kind, "cluster_name": name}
-    settings_of(type(settings), None, given, construct=construct, place=("orchestrator",))
-
-
-def _shape(error: ValidationError) -> str:
-    faults: list[str] = []
-    for one in error.errors(include_url=False):
-        place = ".".join(str(part) for part in one["loc"] if part != "[key]")
-        faults.append(f"{place}: {one['msg']}")
-    return "; ".join(faults)
+    settings_of(type(settings), None, given, construct=construct)
 
 
 def settings_for(
@@ -218,7 +226,7 @@ def settings_for(
     if resolved is None:
         if config is None:  # the kind tells which keys there are
             given = {"kind": model.model_fields["kind"].default, **given}
-        return settings_of(model, config, given, construct=construct, place=("orchestrator",))
+        return settings_of(model, config, given, construct=construct)
     if config is not None or given:
         raise ValueError(f"{construct}: resolved= holds the settings; leave them out")
     if not isinstance(resolved.settings, model):
@@ -226,38 +234,91 @@ def settings_for(
     return resolved.settings
 
 
-def admitted(
-    clients: ClusterConstruct,
-    *,
-    subnet: ec2.ISubnet,
-    lustre: ILustreFileSystem | None = None,
-    further_lustre: Mapping[str, ILustreFileSystem] | None = None,
-    open_zfs: IOpenZfsFileSystem | None = None,
-    accounting: IAccountingDatabase | None = None,
-) -> list[Admission]:
-    """The rules that let nodes reach what the cluster is given, where its security groups are known.
+class MadeCluster(ClusterConstruct):
+    """A cluster that an app makes: what those of all orchestrators do with the arguments that they share.
 
-    Of a file system with EFA in another zone than the nodes a warning tells.
+    Attributes:
+        cluster: what it comes to, as rules and plans take it.
+        security_groups: of its nodes.
+        key: encrypts what belongs to it.
     """
-    further = further_lustre or {}
-    for one in (lustre, *further.values()):
-        if isinstance(one, LustreFileSystem) and one.efa:
-            same_zone(clients, subnet, lustre=one.subnet)
-    rules: list[Admission] = []
-    for construct_id, server in (
-        ("LustreClients", lustre),
-        *((f"{name.capitalize()}LustreClients", one) for name, one in further.items()),
-        ("OpenZfsClients", open_zfs),
-        ("AccountingClients", accounting),
-    ):
-        if server:
-            rules += server.admit(clients, construct_id, clients=clients)
-    return rules
+
+    cluster: Cluster
+    security_groups: list[ec2.ISecurityGroup]
+    key: kms.IKey
+    _parts: Parts
+
+    def _take(
+        self, model: type[OrchestratorSettings], arguments: Mapping[str, Any], *, longest_name: int = 63
+    ) -> Given:
+        """Complete and judge the arguments, and make the security group and the key that are not given.
+
+        Args:
+            model: of the orchestrator's settings.
+            arguments: all of the constructor, by name: `locals()`.
+            longest_name: of a cluster, if it gets one from the construct's path.
+
+        Raises:
+            ValueError: what is given contradicts itself, or has the wrong shape.
+        """
+        take_objects(self, arguments)
+        self._parts = parts = Parts.of(arguments)
+        plane, resolved = arguments.get("control_plane"), arguments["resolved"]
+        settings = settings_for(self, model, arguments["config"], arguments["settings"], resolved)
+        given = given_cluster(
+            self,
+            resolved=resolved,
+            settings=settings,
+            parts=parts,
+            longest_name=longest_name,
+            judged=None if plane is None else [("node_groups", name) for name in parts.node_groups or {}],
+        )
+        self.cluster, self.cluster_name = given.cluster, given.cluster.cluster_name
+        groups = arguments["security_groups"]
+        if plane is not None and not groups:
+            groups = list(plane.security_groups) or None
+        ipv6 = isinstance(settings, Pcs) and settings.network_type == "ipv6"
+        self.security_groups = nodes_groups(self, groups, arguments["vpc"], arguments["subnet"], ipv6=ipv6)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = ClusterKey.of(self, arguments["key"] or (plane.key if plane else None))
+        return given
+
+    def _mounts(self) -> Mounts:
+        """The key `mounts` of `cluster.json`."""
+        parts = self._parts
+        return told(
+            parts.lustre.mount if parts.lustre else None,
+            parts.open_zfs.mount if parts.open_zfs else None,
+            mounts_of(parts.further_lustre),
+        )
+
+    def _admitted(self) -> list[Admission]:
+        """The rules that let nodes reach what the cluster is given, where its security groups are known.
+
+        A warning tells of a file system with EFA in another zone than the nodes.
+        """
+        parts = self._parts
+        for file_system in parts.lustres.values():
+            if parts.subnet and isinstance(file_system, LustreFileSystem) and file_system.efa:
+                same_zone(self, parts.subnet, lustre=file_system.subnet)
+        rules: list[Admission] = []
+        for construct_id, server in (
+            ("LustreClients", parts.lustre),
+            *(
+                (f"{name.capitalize()}LustreClients", one)
+                for name, one in (parts.further_lustre or {}).items()
+            ),
+            ("OpenZfsClients", parts.open_zfs),
+            ("AccountingClients", parts.accounting),
+        ):
+            if server:
+                rules += server.admit(self, construct_id, clients=self)
+        return rules
 
 
 def nodes_groups(
     scope: Construct,
-    given: Sequence[ec2.ISecurityGroup] | None,
+    given: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None,
     vpc: ec2.IVpc | None,
     subnet: ec2.ISubnet | None = None,
     *,
@@ -271,22 +332,34 @@ def nodes_groups(
     Raises:
         ValueError: there is none, and no VPC to make one in.
     """
-    if isinstance(given, EfaSecurityGroup) or any(isinstance(one, EfaSecurityGroup) for one in given or ()):
-        raise ValueError(
-            f"{type(scope).__name__}: security_groups= takes a list of the CDK's groups, and an "
-            "EfaSecurityGroup holds one: security_groups=[nodes.security_group]"
-        )
-    same_region(scope, vpc=vpc, subnet=subnet, security_groups=next(iter(given or ()), None))
-    if given:
-        for group in given:
+    groups = plain_groups(given)
+    same_region(scope, vpc=vpc, subnet=subnet, security_groups=next(iter(groups), None))
+    if groups:
+        for group in groups:
             _ask_for_self_rules(scope, group)
-        return list({group.security_group_id: group for group in given}.values())
+        return list({group.security_group_id: group for group in groups}.values())
     if vpc is None or given is not None:
         raise ValueError(
             f"{type(scope).__name__}: give vpc=, in which a security group for EFA is made, or "
             "security_groups= with one group or more that let everything in from, and out to, themselves"
         )
     return [EfaSecurityGroup(scope, "SecurityGroup", vpc=vpc, ipv6=ipv6).security_group]
+
+
+def control_plane_subnets_of(
+    scope: Construct, given: Sequence[ec2.ISubnet] | None, vpc: ec2.IVpc
+) -> Sequence[ec2.ISubnet]:
+    """Subnets of a Kubernetes control plane: those that were given, else the private ones of the VPC.
+
+    Raises:
+        ValueError: none are known.
+    """
+    if subnets := given or vpc.private_subnets:
+        return subnets
+    raise ValueError(
+        f"{type(scope).__name__}: the VPC has no private subnets that are known here. Instead: give "
+        "subnets in two zones, or import the VPC with private_subnet_ids="
+    )
 
 
 def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:
@@ -300,16 +373,16 @@ def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:
         "efa-self-rules",
         f"security group {group.node.path}: EFA requires that it lets all traffic in from, and out to, "
         f"itself. The CDK's SecurityGroup does not do so by itself{drops}. "
-        "Instead: EfaSecurityGroup(...).security_group",
+        "Instead: EfaSecurityGroup(...)",
     )
 
 
 def scripts_bucket_of(
-    scope: Construct, given: s3.IBucket | None, key: kms.IKey, cluster_name: str
+    scope: Construct, given: s3.IBucket | DataBucket | None, key: kms.IKey, cluster_name: str
 ) -> s3.IBucket:
     """Where lifecycle scripts go: the bucket that was given, else one that is made."""
     if given:
-        return given
+        return plain_bucket(given)
     logs = LogBucket(scope, "LogBucket").bucket
     return DataBucket(
         scope,
@@ -337,8 +410,9 @@ def use_bucket_key(bucket: s3.IBucket, key: kms.IKey, scope: Any) -> None:
 
 __all__ = [
     "Given",
+    "MadeCluster",
     "Parts",
-    "admitted",
+    "control_plane_subnets_of",
     "given_cluster",
     "nodes_groups",
     "scripts_bucket_of",

@@ -28,13 +28,16 @@ from ultracluster.clusters.launch_template_checks import (
     check_user_data,
     default_efa,
 )
+from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import OnDemand
 from ultracluster.config.instance_types import type_by_name
 from ultracluster.config.nodes import DeclaredInstanceType
+from ultracluster.guard.objects import plain_groups, take_objects
 from ultracluster.model.capacity import Capacity, market_options
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
 from ultracluster.model.orchestrators import TRAITS, Launcher
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 
 _DATA = ec2.CfnLaunchTemplate
@@ -61,19 +64,19 @@ class NodeLaunchTemplate(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        instance_type: str | InstanceType,
+        instance_type: str | InstanceType | ec2.InstanceType,
         root_device: str,
         vpc: ec2.IVpc | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
-        key: kms.IKey | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
         capacity: Capacity | None = None,
         orchestrator: LaunchedBy = "ec2",
-        placement_group: ec2.IPlacementGroup | None = None,
+        placement_group: ec2.IPlacementGroup | ClusterPlacementGroup | None = None,
         reserved_in_group: bool = False,
         efa: EfaKind | None = None,
         efa_interfaces: int | None = None,
-        primary_security_groups: Sequence[ec2.ISecurityGroup] = (),
+        primary_security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] = (),
         subnet: ec2.ISubnet | None = None,
         image_id: str | None = None,
         instance_profile: iam.IInstanceProfile | None = None,
@@ -90,55 +93,66 @@ class NodeLaunchTemplate(Construct):
         """Make the launch template.
 
         Args:
-            instance_type: as EC2 writes it, or from the catalogue (`ultracluster.catalog.instance_type`).
+            instance_type: as EC2 writes it, as `ec2.InstanceType`, or from the catalogue
+                (`ultracluster.catalog.instance_type`).
             root_device: name of the image's root device, `/dev/xvda` on Amazon Linux 2023 and `/dev/sda1` on
                 Ubuntu. Another name adds a second volume and leaves the root as the image has it.
-            vpc: needed where no `security_groups` are given.
+            vpc: needed where no `security_groups` are given; by default none.
             security_groups: on every interface. Each needs the self rules of EFA (`EfaSecurityGroup`, of
                 which one is made by default, has them).
             key: encrypts the root volume; made by default. Who launches is added to its policy.
-            instance_types: those that the catalogue does not have, by name.
+            instance_types: those that the catalogue does not have, by name; by default none.
             capacity: where the instances come from; on demand by default.
             orchestrator: who launches from it; "ec2" is an Auto Scaling group, a fleet or `run-instances`.
-                EKS and PCS ask for Spot in a field of their own, so it is not in the template.
-            placement_group: `placement_for` says whether there should be one.
-            reserved_in_group: `placement_group` is the group in which the reservation was made.
+                EKS and PCS ask for Spot in a field of their own, so it is not in the template. By default
+                `ec2`.
+            placement_group: `placement_for` says whether there should be one; by default none.
+            reserved_in_group: `placement_group` is the group in which the reservation was made; by default
+                False.
             efa: kind of the EFA interfaces. By default `efa` on PCS, whose guide shows no other, where the
                 type takes it; else `efa-only`, which needs one IP address per node.
             efa_interfaces: how many EFAs; by default all (see `network_card_plan`).
-            primary_security_groups: only on the primary interface, e.g. what admits to a file system.
+            primary_security_groups: only on the primary interface, e.g. what admits to a file system. By
+                default none.
             subnet: written into each interface. Not with EKS and PCS, which have a subnet of their own: EKS
-                refuses it with more than one interface (aws-samples/aws-efa-eks#19).
+                refuses it with more than one interface (aws-samples/aws-efa-eks#19). By default none.
             image_id: AMI; by default the orchestrator's own.
             instance_profile: role of the nodes. Not with EKS and PCS, which have a field of their own for it.
-            root_volume_gib: size of the root volume in GiB, at least that of the image.
-            root_throughput_mbps: throughput of the root volume in MiB/s; 125 cost nothing.
+                By default none.
+            root_volume_gib: size of the root volume in GiB, at least that of the image; by default `200`.
+            root_throughput_mbps: throughput of the root volume in MiB/s; 125 cost nothing; by default 125.
             root_io2_iops: makes the root volume an io2 one with so many I/O operations a second; by default
                 it is gp3.
-            ena_express: TCP, or TCP and UDP, by SRD to other instances that have it.
+            ena_express: TCP, or TCP and UDP, by SRD to other instances that have it; by default none.
             threads_per_core: 1 turns simultaneous multithreading off; by default as the type has it.
-            detailed_monitoring: CloudWatch metrics each minute instead of each five.
-            metadata_hop_limit: 1 keeps containers in networks of their own away from the node's credentials.
-            user_data: as text, at most 16 KiB; for PCS a MIME multi-part document. Not base64.
+            detailed_monitoring: CloudWatch metrics each minute instead of each five; by default True.
+            metadata_hop_limit: 1 keeps containers in networks of their own away from the node's credentials;
+                by default `1`.
+            user_data: as text, at most 16 KiB; for PCS a MIME multi-part document. Not base64. By default
+                none.
             tags: of each instance, its volumes and interfaces, with `Name`. The CDK's own `Tags` do not get
-                there.
+                there. By default none.
 
         Raises:
             ValueError: AWS would refuse the combination, or would not find the capacity; the text says what
                 to do. What rests only on the catalogue is a warning of the CDK instead.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
         capacity = capacity or OnDemand()
-        if isinstance(instance_type, str):
-            instance_type = _known(instance_type, instance_types or {})
-        if security_groups is None:
-            security_groups = nodes_groups(self, None, vpc)
+        if not isinstance(instance_type, InstanceType):
+            name = instance_type if isinstance(instance_type, str) else instance_type.to_string()
+            instance_type = _known(name, instance_types or {})
+        if isinstance(placement_group, ClusterPlacementGroup):
+            placement_group = placement_group.placement_group
+        self.security_groups = (
+            nodes_groups(self, None, vpc) if security_groups is None else plain_groups(security_groups)
+        )
+        self.key = key.key if isinstance(key, ClusterKey) else key or ClusterKey.of(self, None)
         if key is None:
-            key = ClusterKey.of(self, None)
-            allow_use(self, key, *_launchers(orchestrator))
-        self.security_groups, self.key = list(security_groups), key
+            allow_use(self, self.key, *_launchers(orchestrator))
         check_capacity(self, capacity, orchestrator, placement_group, reserved_in_group, instance_type)
-        check_groups(security_groups)
+        check_groups(self.security_groups)
         check_own_fields(orchestrator, {"subnet": subnet, "instance_profile": instance_profile})
         check_user_data(user_data, orchestrator)
         self.interfaces = network_card_plan(
@@ -159,7 +173,11 @@ class NodeLaunchTemplate(Construct):
                 if instance_profile
                 else None,
                 network_interfaces=_interfaces(
-                    self.interfaces, security_groups, primary_security_groups, subnet, ena_express
+                    self.interfaces,
+                    self.security_groups,
+                    plain_groups(primary_security_groups),
+                    subnet,
+                    ena_express,
                 ),
                 instance_market_options=_DATA.InstanceMarketOptionsProperty(market_type=market.market_type)
                 if market.market_type
@@ -171,7 +189,7 @@ class NodeLaunchTemplate(Construct):
                 if placement_group
                 else None,
                 block_device_mappings=[
-                    _root_volume(root_device, root_volume_gib, root_throughput_mbps, root_io2_iops, key)
+                    _root_volume(root_device, root_volume_gib, root_throughput_mbps, root_io2_iops, self.key)
                 ],
                 metadata_options=_DATA.MetadataOptionsProperty(
                     http_endpoint="enabled",

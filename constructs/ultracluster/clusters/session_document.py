@@ -11,6 +11,7 @@ from constructs import Construct
 
 from ultracluster.config.environment import Access
 from ultracluster.guard import settings_of
+from ultracluster.security.cluster_key import ClusterKey
 
 
 class AccessArguments(TypedDict, total=False):
@@ -34,7 +35,7 @@ class SessionDocument(Construct):
         *,
         user: str,
         access: Access | None = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         log_group: logs.ILogGroup | None = None,
         purpose: str = "A login shell on a node of the cluster",
         name: str | None = None,
@@ -44,12 +45,13 @@ class SessionDocument(Construct):
 
         Args:
             user: who a session logs in as; the image must have it, Session Manager creates no user.
-            access: time-outs as an environment file has them, instead of `settings`.
+            access: time-outs as an environment file has them, instead of `settings`; by default the keywords
+                say them.
             key: encrypts the session's data on top of TLS; the nodes' role must be able to decrypt, and
-                whoever opens a session to generate data keys with it.
+                whoever opens a session to generate data keys with it; by default none.
             log_group: gets what is typed and shown, while it is; it must be encrypted with a key, and the
-                nodes' role must be able to write to it.
-            purpose: what the document is for.
+                nodes' role must be able to write to it; by default none.
+            purpose: what the document is for; by default a login shell.
             name: of the document, unique in account and Region; from its place in the app by default.
             settings: `idle_timeout_minutes`, `max_session_minutes`.
 
@@ -58,7 +60,7 @@ class SessionDocument(Construct):
         """
         super().__init__(scope, construct_id)
         given = cast("dict[str, Any]", settings)
-        access = settings_of(Access, access, given, construct="SessionDocument", place=("access",))
+        access = settings_of(Access, access, given, construct="SessionDocument")
         document = ssm.CfnDocument(
             self,
             "Resource",
@@ -75,7 +77,7 @@ class SessionDocument(Construct):
                     "runAsDefaultUser": user,
                     "idleSessionTimeout": str(access.idle_timeout_minutes),
                     "maxSessionDuration": str(access.max_session_minutes),
-                    "kmsKeyId": key.key_arn if key else "",
+                    "kmsKeyId": ClusterKey.of(self, key).key_arn if key else "",
                     **_logged(log_group),
                     "shellProfile": {"linux": "exec bash --login"},
                 },

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
+from aws_cdk import aws_iam as iam
+
 from ultracluster.config.hyperpod_eks import (
     CheckpointTier,
     HyperPodInference,
@@ -103,7 +105,7 @@ class KubernetesSettings(TypedDict, total=False):
     support: Literal["standard", "extended"]
     scaling_tier: Literal["standard", "xl", "2xl", "4xl", "8xl"]
     endpoint: PrivateEndpoint | PublicEndpoint
-    admins: Sequence[str]
+    admins: Sequence[str | iam.IRole]
     service_cidr: str | None
     log_retention_days: Literal[30, 60, 90, 120, 180, 365, 731]
     scheduler: Literal["kueue", "volcano", "kai", "none"]

@@ -42,7 +42,9 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm, OrchestratorSettings, ParallelCluster, Pcs
 from ultracluster.guard import already_judged, report_findings
+from ultracluster.guard.objects import plain_bucket, take_objects
 from ultracluster.model import Cluster, resolve
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.network.existing import cidr_of
 from ultracluster.rules import check
 from ultracluster.security.acknowledgements import acknowledge
@@ -50,6 +52,7 @@ from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.governance import govern
 from ultracluster.software.locked_images import with_locked_images
 from ultracluster.storage.accounting_database import IAccountingDatabase
+from ultracluster.storage.buckets import DataBucket
 from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -95,9 +98,9 @@ class TrainingCluster(Construct):
         vpc: ec2.IVpc | None = None,
         subnet: ec2.ISubnet | None = None,
         control_plane_subnets: Sequence[ec2.ISubnet] | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
-        key: kms.IKey | None = None,
-        scripts_bucket: s3.IBucket | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
+        key: kms.IKey | ClusterKey | None = None,
+        scripts_bucket: s3.IBucket | DataBucket | None = None,
         lustre: ILustreFileSystem | None = None,
         further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
@@ -107,24 +110,32 @@ class TrainingCluster(Construct):
 
         Args:
             environment: a file, by its path or read with `ultracluster.load`, or an `EnvironmentConfig`. Its
-                Region and account are those of the stack.
-            orchestrator: instead of an environment: `HyperPodSlurm()`, `Pcs()`, `Eks()` and others.
-            node_groups: with `orchestrator`: groups by name.
+                Region and account are those of the stack. No default without `orchestrator`.
+            orchestrator: instead of an environment: `HyperPodSlurm()`, `Pcs()`, `Eks()` and others. No
+                default without an environment.
+            node_groups: with `orchestrator`: groups by name. No default with it.
             cluster_name: with `orchestrator`: by default from the construct's path.
             release: with `orchestrator`: software release of the nodes, by default the newest one for it.
-            mirror: with `orchestrator`: `s3://bucket/prefix` of mirrored releases.
-            instance_types: with `orchestrator`: those that the catalogue does not have, by name.
-            vpc: the network, with `subnet`, instead of that of the environment.
-            subnet: the one subnet of nodes and file systems.
-            control_plane_subnets: of a Kubernetes control plane: private, in two zones or more.
+            mirror: with `orchestrator`: `s3://bucket/prefix` of mirrored releases. By default none.
+            instance_types: with `orchestrator`: those that the catalogue does not have, by name. By default
+                none.
+            vpc: the network, with `subnet`, instead of that of the environment; by default that of the
+                environment.
+            subnet: the one subnet of nodes and file systems; by default that of the environment.
+            control_plane_subnets: of a Kubernetes control plane: private, in two zones or more. By default
+                the private subnets of the VPC.
             security_groups: of the nodes; each must allow all traffic from and to itself. With `vpc`, an
                 `EfaSecurityGroup` is made by default.
             key: encrypts everything; made by default.
             scripts_bucket: where lifecycle scripts go; made by default.
-            lustre: mounted by the nodes, instead of that of the environment.
-            further_lustre: mounted beside `lustre`, by name, instead of those of the environment.
-            open_zfs: mounted by the nodes, instead of that of the environment.
-            accounting: database of Slurm's accounting, instead of that of the environment.
+            lustre: mounted by the nodes, instead of that of the environment; by default that of the
+                environment.
+            further_lustre: mounted beside `lustre`, by name, instead of those of the environment; by default
+                those of the environment.
+            open_zfs: mounted by the nodes, instead of that of the environment; by default that of the
+                environment.
+            accounting: database of Slurm's accounting, instead of that of the environment; by default that of
+                the environment.
 
         Raises:
             InvalidEnvironmentError: a file cannot be read, or has the wrong shape.
@@ -132,6 +143,7 @@ class TrainingCluster(Construct):
                 CDK's validation.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
         if (environment is None) == (orchestrator is None):
             raise ValueError("TrainingCluster: give environment=, or orchestrator= with node_groups=")
         if (vpc is None) != (subnet is None) or (orchestrator and vpc is None):
@@ -147,7 +159,8 @@ class TrainingCluster(Construct):
         self._orchestrator = orchestrator
         self._vpc, self._subnet, self._security_groups = vpc, subnet, security_groups
         self._control_plane_subnets = control_plane_subnets
-        self._given_key, self._scripts_bucket = key, scripts_bucket
+        self._given_key = key
+        self._scripts_bucket = plain_bucket(scripts_bucket) if scripts_bucket else None
         self._lustre, self._open_zfs, self._accounting = lustre, open_zfs, accounting
         self._further_lustre = further_lustre or {}
         self._waits: list[IDependable] = []
@@ -338,7 +351,7 @@ class TrainingCluster(Construct):
 
     def _given_network(self, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NetworkParts:
         groups = nodes_groups(self, self._security_groups, vpc, subnet)
-        control_plane = list(self._control_plane_subnets or ())
+        control_plane = list(self._control_plane_subnets or vpc.private_subnets)
         return NetworkParts(
             vpc_id=vpc.vpc_id,
             vpc_cidr=cidr_of(vpc, self),

@@ -71,12 +71,14 @@ def _needed(error: ErrorDetails) -> str:
 def _advice(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
     value = error["input"]
     context = error.get("ctx", {})
-    shown = source.raw(path) or clipped(repr(value))
+    shown = source.raw(path) or _shown(value)
     name = str(path[-1]) if path else ""
     nothing = ask("decision", "")
     match error["type"]:
         case "string_type" if isinstance(value, int | float):
             return f"a text is needed, and YAML reads {shown} as a number.", write(shown)
+        case "string_type":
+            return f"a text is needed here, not {shown}.", nothing
         case "int_type" | "int_from_float" | "float_type" if isinstance(value, str):
             return f"a number is needed, not the text {value!r}.", _number(source.data, path, value)
         case "int_type" | "int_from_float":
@@ -117,6 +119,15 @@ def _advice(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, R
         case _:
             text = error["msg"]
             return f"{shown}: {text[0].lower()}{text[1:]}.", nothing
+
+
+def _shown(value: object) -> str:
+    """A value as it was written, or what it is an object of."""
+    if isinstance(value, str):
+        return clipped(value)
+    if value is None or isinstance(value, int | float | list | tuple | dict):
+        return clipped(repr(cast("object", value)))
+    return f"an object of {str(getattr(value, '__jsii_type__', type(value).__name__)).rpartition('.')[2]}"
 
 
 def wrong_key(path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeGuard, TypeVar, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -65,10 +69,40 @@ class Model(BaseModel):
     # Not `use_attribute_docstrings`, which parses sources at every start; `config.schema` does when asked.
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
 
+    if not TYPE_CHECKING:  # the signature is that of the fields
+
+        def __init__(self, **data: Any) -> None:
+            try:
+                super().__init__(**data)
+            except ValidationError as error:
+                # loaded when a model is refused: it reads the models
+                words = import_module("ultracluster.config.shape_findings")
+                raise ValueError(words.refusal_of(type(self), data, error)) from None
+
+        # so that the models within a model are made by pydantic, which says in one error what is wrong
+        __init__.__pydantic_base_init__ = True
+
 
 def is_token(value: object) -> TypeGuard[str]:
     """Whether it is, or holds, a CDK token: a text that is known only after deploy."""
     return isinstance(value, str) and _BEGINS in value
+
+
+def is_number_token(value: object) -> bool:
+    """Whether it is a number as the CDK writes one that is known only after deploy."""
+    return isinstance(value, float) and -1.8882e289 < value < -1.8881e289
+
+
+def named_by(*attributes: str) -> BeforeValidator:
+    """Take an object of the CDK in the place of the text that it has under one of these names."""
+
+    def text(value: object) -> object:
+        for name in attributes:
+            if (found := getattr(value, name, None)) is not None:
+                return found() if callable(found) else found
+        return value
+
+    return BeforeValidator(text)
 
 
 def _or_token(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -137,8 +171,16 @@ Setting = Annotated[bool | int | float | str, AfterValidator(_setting)]
 Values = Annotated[Any, AfterValidator(_plain_values)]
 """What is passed on as it is; its texts may have lines."""
 
-# YAML has lists; the models hold tuples, so that an environment cannot be changed after its rules ran.
-Many = Annotated[tuple[T, ...], Field(strict=False)]
+
+class _AsTuple:
+    """A list as YAML and Python have it, kept as a tuple: no environment changes after its rules ran."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        (element,) = get_args(source)
+        return cast("CoreSchema", {**handler.generate_schema(tuple[element, ...]), "strict": False})
+
+
+Many = Annotated[Sequence[T], _AsTuple()]
 
 Cidr = Annotated[
     str, AfterValidator(_network), Field(examples=["10.0.0.0/16"], json_schema_extra={"format": "ipv4-cidr"})

@@ -57,6 +57,12 @@ class Finding:
     def dotted(self) -> str:
         return dotted(self.path)
 
+    @property
+    def sentence(self) -> str:
+        """All of it in one line, without a line of a file."""
+        place = f" {self.dotted}" if self.path else ""
+        return f"{self.code}{place}: {self.message}" + (f" Instead: {self.instead}" if self.instead else "")
+
 
 class InvalidEnvironmentError(Exception):
     """The environment cannot be synthesised; carries every finding, not only the first."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
@@ -101,6 +104,25 @@ def _field(path: YamlPath) -> FieldInfo | None:
     return info
 
 
+@cache
+def place_of(model: type[BaseModel]) -> YamlPath:
+    """A place in a file where such a part stands; empty where no file has one."""
+    pending: deque[tuple[YamlPath, Any]] = deque([((), Environment)])
+    seen: set[Any] = set()
+    while pending:
+        path, annotation = pending.popleft()
+        models = _models(annotation)
+        if model in models:
+            return path
+        if not models and (element := _element(annotation)) is not None:
+            pending.append(((*path, "<name>"), element))
+        for one in models:
+            if one not in seen:
+                seen.add(one)
+                pending += [((*path, name), info.annotation) for name, info in one.model_fields.items()]
+    return ()
+
+
 @dataclass(slots=True)
 class Keys:
     """Which keys are known at a place of the file."""
@@ -159,7 +181,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     origin = get_origin(annotation)
-    if origin in (dict, tuple, list):
+    if origin in (dict, Sequence, tuple, list):
         return []
     if origin is Union or type(cast("object", annotation)).__name__ in (
         "UnionType",

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values
+from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values, named_by
 from ultracluster.config.hyperpod_eks import (
     CheckpointTier,
     HyperPodInference,
@@ -22,7 +22,10 @@ from ultracluster.config.storage import JobBucket, VolumeName
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 PrincipalArn = Annotated[
-    str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[A-Za-z0-9_+=,.@/-]+$"), OR_TOKEN
+    str,
+    Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[A-Za-z0-9_+=,.@/-]+$"),
+    OR_TOKEN,
+    named_by("role_arn", "user_arn"),
 ]
 PodSecurity = Literal["restricted", "baseline"]
 """A level of Kubernetes' Pod Security Standards. Their third, `privileged`, forbids nothing."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 from pydantic import Field
 
 from ultracluster.catalog.instances import example_type
-from ultracluster.config.base import IN_LINES, ON_ONE_LINE, BucketName, ImageName, Line, Many, Model
+from ultracluster.config.base import IN_LINES, ON_ONE_LINE, BucketName, ImageName, Line, Many, Model, named_by
 from ultracluster.config.capacity import Capacity, OnDemand
 from ultracluster.config.lifecycle_steps import StepName
 from ultracluster.config.network import ZoneId
@@ -15,7 +15,28 @@ from ultracluster.config.slurm import GresRecord, PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
-InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=[example_type()])]
+InstanceTypeName = Annotated[
+    str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=[example_type()]), named_by("to_string")
+]
+
+
+class NamesInstanceType(Protocol):
+    """The CDK's `ec2.InstanceType`, which this module does not load."""
+
+    def to_string(self) -> str:
+        """Its name, as EC2 writes it."""
+        ...
+
+
+if TYPE_CHECKING:
+
+    class _TypeOfNode:
+        """For type checkers: what is written as a text or as an object of the CDK, and read as a text."""
+
+        def __get__(self, instance: object, owner: type[object] | None = None) -> str: ...
+        def __set__(self, instance: object, value: str | NamesInstanceType) -> None: ...
+else:
+    _TypeOfNode = InstanceTypeName
 
 GROUP_LABEL, ROLE_LABEL = "ultracluster/node-group", "ultracluster/role"
 """Labels of Kubernetes nodes: the node's group and its role."""
@@ -102,7 +123,7 @@ class NodeGroup(Model):
     role: Role
     """`controller` runs slurmctld, `login` is where people log in, `compute` runs jobs, `system` the
     add-ons of Kubernetes."""
-    instance_type: InstanceTypeName
+    instance_type: _TypeOfNode
     """As EC2 writes it, without `ml.`."""
     instance_types: Annotated[Many[InstanceTypeName], Field(max_length=19)] = ()
     """HyperPod on EKS: further types, in this order, where `instance_type` cannot be had."""

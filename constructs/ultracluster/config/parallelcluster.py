@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -152,6 +153,6 @@ class ParallelCluster(Model):
     """On UltraServers: write the NVIDIA IMEX configuration of each job from a prolog."""
 
     @property
-    def ssh_pools(self) -> dict[str, tuple[str, ...]]:
+    def ssh_pools(self) -> dict[str, Sequence[str]]:
         """Networks that reach a login pool by SSH, by pool; those without are left out."""
         return {name: pool.ssh_networks for name, pool in self.login_pools.items() if pool.ssh_networks}

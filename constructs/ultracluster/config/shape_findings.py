@@ -6,13 +6,13 @@ import difflib
 from dataclasses import replace
 from typing import Any, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ultracluster.config.advice import meant, wrong_key, wrong_value
-from ultracluster.config.base import DISCRIMINATORS
+from ultracluster.config.base import DISCRIMINATORS, is_number_token, is_token
 from ultracluster.config.findings import Finding, YamlPath, dotted
-from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
+from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, place_of, required
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.config.source import Source
 
@@ -68,6 +68,20 @@ def finding_of(source: Source, error: ErrorDetails) -> Finding:
         message=message,
         remedy=remedy.placed(path),
         location=source.locate(path, key=is_key),
+    )
+
+
+def _of_token(source: Source, error: ErrorDetails) -> Finding | None:
+    """Of a value of an app that is known only after deploy, where it decides what is made."""
+    if not is_token(error["input"]) and not is_number_token(error["input"]):
+        return None
+    path = _yaml_path(source.data, error["loc"])
+    return Finding(
+        code="CFG005",
+        severity="error",
+        path=path,
+        message="it must be known at synth, and is a token, whose value is known only at deploy.",
+        remedy=ask("decision", "the value itself, for instance from the app's context"),
     )
 
 
@@ -182,6 +196,23 @@ def _example(path: YamlPath, data: Any) -> str:
     return fields.examples.get(str(path[-1]), f"{path[-1]}: ...")
 
 
+def refusal_of(
+    model: type[BaseModel], data: dict[str, Any], error: ValidationError, *, name: str = ""
+) -> str:
+    """Say in lines why a model, or whoever was given its fields, cannot be made of what was given.
+
+    Args:
+        model: what was to be made.
+        data: what was given.
+        error: what pydantic says.
+        name: of what was given the data; of the model by default.
+    """
+    # a class has said its kind
+    tags = {tag: model.model_fields[tag].default for tag in DISCRIMINATORS if tag in model.model_fields}
+    found = shape_of_part(place_of(model), {**tags, **data}, error)
+    return "\n".join(f"{name or model.__name__}: {finding.sentence}" for finding in found)
+
+
 def shape_of_part(place: YamlPath, data: Any, error: ValidationError) -> list[Finding]:
     """What is wrong with the shape of a part that was not read from a file, with paths from that part.
 
@@ -197,7 +228,7 @@ def shape_of_part(place: YamlPath, data: Any, error: ValidationError) -> list[Fi
     found: list[Finding] = []
     for detail in error.errors(include_url=False):
         detail["loc"] = (*place, *detail["loc"])
-        finding = finding_of(source, detail)
+        finding = _of_token(source, detail) or finding_of(source, detail)
         options = tuple(
             tuple(replace(change, path=change.path[len(place) :]) for change in option)
             for option in finding.remedy.options

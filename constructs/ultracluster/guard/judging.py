@@ -56,7 +56,7 @@ def report_findings(scope: Construct, findings: Iterable[Finding]) -> None:
     """Hand findings to the CDK; those that speak of a token are left out."""
     if is_judged(scope):
         return
-    told = {text(one): one for one in findings}
+    told = {one.sentence: one for one in findings}
     told = {words: one for words, one in told.items() if not speaks_of_token(words)}
     if errors := [words for words, one in told.items() if one.blocks]:
         scope.node.add_validation(_Errors(errors))
@@ -77,13 +77,6 @@ def warn(scope: IConstruct, code: str, text: str) -> None:
         Annotations.of(scope).add_warning_v2(f"ultracluster:{code}", text)
 
 
-def text(finding: Finding) -> str:
-    """A finding in the words that a file's user sees, in one line and without a line of a file."""
-    place = f" {finding.dotted}" if finding.path else ""
-    instead = f" Instead: {finding.instead}" if finding.instead else ""
-    return f"{finding.code}{place}: {finding.message}{instead}"
-
-
 @jsii.implements(IValidation)
 class _Errors:
     def __init__(self, errors: list[str]) -> None:
@@ -94,4 +87,4 @@ class _Errors:
         return self._errors
 
 
-__all__ = ["already_judged", "home_of", "is_judged", "refuse", "report", "report_findings", "text", "warn"]
+__all__ = ["already_judged", "home_of", "is_judged", "refuse", "report", "report_findings", "warn"]

@@ -9,17 +9,13 @@ import annotated_types
 from pydantic import ValidationError
 
 from ultracluster.config.base import Model
-from ultracluster.config.findings import YamlPath
-from ultracluster.config.shape_findings import shape_of_part
-from ultracluster.guard.judging import text
+from ultracluster.config.shape_findings import refusal_of
 from ultracluster.guard.tokens import holds_token
 
 M = TypeVar("M", bound=Model)
 
 
-def settings_of(
-    model: type[M], config: M | None, given: Mapping[str, Any], *, construct: str, place: YamlPath = ()
-) -> M:
+def settings_of(model: type[M], config: M | None, given: Mapping[str, Any], *, construct: str) -> M:
     """What the construct was given, as the model of the configuration.
 
     Args:
@@ -27,7 +23,6 @@ def settings_of(
         config: the model itself, if that was given.
         given: flat settings by the names of the model's fields, only those that were given.
         construct: name of the construct's class, for errors.
-        place: where an environment file has these settings, e.g. `("storage", "lustre")`.
 
     Raises:
         ValueError: both were given, or the settings have the wrong shape; names the setting and a remedy.
@@ -54,8 +49,7 @@ def settings_of(
     try:
         made = model.model_validate({**known, **stand_ins})
     except ValidationError as error:
-        found = shape_of_part(place, dict(given), error)
-        raise ValueError(_lines(construct, [text(one) for one in found])) from None
+        raise ValueError(refusal_of(model, dict(given), error, name=construct)) from None
     return made.model_copy(update=unknown) if unknown else made
 
 
@@ -75,10 +69,6 @@ def _limits(annotation: Any, metadata: Iterable[Any]) -> Iterable[Any]:
         yield from getattr(one, "metadata", None) or (one,)
     for inner in getattr(annotation, "__args__", ()):
         yield from _limits(inner, ())
-
-
-def _lines(construct: str, errors: list[str]) -> str:
-    return "\n".join(f"{construct}: {error}" for error in errors)
 
 
 __all__ = ["settings_of"]

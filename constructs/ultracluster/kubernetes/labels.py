@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ultracluster.catalog import InstanceType
 from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL, NodeGroup, Taint
 from ultracluster.kubernetes.gpu_sharing import sharing_labels
@@ -19,7 +21,7 @@ def node_labels(name: str, group: NodeGroup, instance_type: InstanceType) -> dic
     return labels | sharing_labels(name, group) | group.labels
 
 
-def default_taints(group: NodeGroup, instance_type: InstanceType) -> tuple[Taint, ...]:
+def default_taints(group: NodeGroup, instance_type: InstanceType) -> Sequence[Taint]:
     """The group's own taints; without any, accelerated nodes are kept for pods that request accelerators.
 
     HyperPod's nodes have only their own: the service taints a node until its health checks have passed.

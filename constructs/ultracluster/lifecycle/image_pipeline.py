@@ -23,6 +23,7 @@ from constructs import Construct
 
 from ultracluster.catalog.image_bases import Accelerator, build_type
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.guard.objects import HoldsSecurityGroup, plain_groups, take_objects
 from ultracluster.lifecycle.image_build_role import BuildRole
 from ultracluster.lifecycle.image_execution_role import ExecutionRole, parameter_arn
 from ultracluster.lifecycle.image_recipe_resources import (
@@ -34,6 +35,7 @@ from ultracluster.lifecycle.image_recipe_resources import (
 )
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.cdk_tree import policy_of
+from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.software.image_recipe import Recipe
 
 PARAMETERS = "/ultracluster/images"
@@ -73,8 +75,8 @@ class ImageBuilderPipeline(Construct):
         orchestrator: OrchestratorKind,
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        key: kms.IKey | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] = (),
+        key: kms.IKey | ClusterKey | None = None,
         os: str = "",
         architecture: Literal["x86_64", "arm64"] = "x86_64",
         accelerator: Accelerator = "nvidia",
@@ -105,29 +107,32 @@ class ImageBuilderPipeline(Construct):
                 key for EBS encrypts it; HyperPod's images are then not encrypted, and with a key the root
                 volumes of the cluster need the same one.
             os: operating system as the orchestrator writes it; by default its usual one.
-            architecture: of the nodes; the build runs on the same.
-            accelerator: of the nodes.
-            kubernetes: of EKS, the release of the base, e.g. `1.34`.
+            architecture: of the nodes; the build runs on the same; by default `x86_64`.
+            accelerator: of the nodes; by default `nvidia`.
+            kubernetes: of EKS, the release of the base, e.g. `1.34`. By default none.
             parent_image: the base: an AMI id, or `ssm:` and the name of a parameter. By default the newest
                 that AWS publishes; HyperPod on EKS and ParallelCluster publish no parameter, so it must be
                 given.
             mirror: `s3://bucket/prefix` of the mirrored release; by default the makers' own addresses.
-            instance_types: to build on, the first that is to be had; no accelerator is needed.
+            instance_types: to build on, the first that is to be had; no accelerator is needed; by default
+                types that fit the architecture.
             root_volume_gib: at least that of the base; by default it with room for the release. Not on
                 HyperPod.
             parameter_name: SSM parameter for the id; by default `/ultracluster/images/<name>`.
             schedule: cron or rate expression, e.g. `cron(0 3 ? * sun)`, in UTC; by default builds are started
                 by hand. It stops itself after three failures in a row.
-            log_bucket: gets the logs of builds, too, below `<name>/`.
-            topic: hears of each build.
-            assets_key: the key of the CDK's bootstrap bucket, if it has one of its own.
-            tags: of the image and of what a build starts.
+            log_bucket: gets the logs of builds, too, below `<name>/`; by default none.
+            topic: hears of each build; by default none.
+            assets_key: the key of the CDK's bootstrap bucket, if it has one of its own; by default none.
+            tags: of the image and of what a build starts; by default none.
 
         Raises:
             ValueError: there is no such base or release, or AWS would refuse the combination; the text says
                 why.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
+        key = ClusterKey.of(self, key) if key else None
         if not re.fullmatch(r"[a-z][a-z0-9-]{1,100}", name):
             raise ValueError(f"name has to be lower-case letters, digits and dashes, got {name!r}")
         scripts = assets.Asset(
@@ -149,7 +154,7 @@ class ImageBuilderPipeline(Construct):
         self._name, self._stack = name, Stack.of(self)
         parent = parent_image or newest_base(self.recipe)
         where = subnet or private_subnet(vpc)
-        self.security_groups = list(security_groups) or [build_security_group(self, vpc, name)]
+        self.security_groups = plain_groups(security_groups) or [build_security_group(self, vpc, name)]
         self.log_group = logs.LogGroup(
             self,
             "Logs",

@@ -18,6 +18,7 @@ from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
+from ultracluster.guard.objects import HoldsBucket, plain_bucket, take_objects
 from ultracluster.lifecycle.bundles import CONFIGURATION, Bundle, configuration_text
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.assets import allow_reading_assets
@@ -48,7 +49,7 @@ class ScriptBundle(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        bucket: s3.IBucket,
+        bucket: s3.IBucket | HoldsBucket,
         name: str,
         bundles: Mapping[str, Bundle],
         others: Iterable[Bundle] = (),
@@ -61,12 +62,14 @@ class ScriptBundle(Construct):
             bucket: where to.
             name: first part of the prefixes.
             bundles: what the nodes of a group run, by group.
-            others: what else is uploaded.
+            others: what else is uploaded; by default none.
             deployed_values: what is known only after deploy (CDK tokens), e.g. DNS names; merged into each
-                `cluster.json` at upload.
+                `cluster.json` at upload. By default none.
             role: from `upload_role`, of a stack that is deployed before; made here by default.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
+        bucket = plain_bucket(bucket)
         self.prefixes = {group: f"{name}/{bundle.folder}" for group, bundle in bundles.items()}
         self.uris = {group: f"s3://{bucket.bucket_name}/{prefix}" for group, prefix in self.prefixes.items()}
         archive = _Archive(self, [*bundles.values(), *others], deployed_values or {})

@@ -11,7 +11,7 @@ from ultracluster.config.nodes import NodeGroup
 GPU = "nvidia.com/gpu"
 
 
-def gpu_layouts(group: NodeGroup, instance_type: InstanceType) -> tuple[Mapping[str, int], ...]:
+def gpu_layouts(group: NodeGroup, instance_type: InstanceType) -> Sequence[Mapping[str, int]]:
     """Instances of each profile, for each GPU of a node; none of a GPU that stays whole."""
     accelerator = instance_type.accelerator
     count = accelerator.count if accelerator else 0

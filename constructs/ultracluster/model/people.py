@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ultracluster.config import Environment
@@ -39,8 +39,8 @@ class Account:
     groups: tuple[str, ...]
     """Names of further groups, sorted."""
     home: str
-    keys: tuple[str, ...] = ()
-    principals: tuple[str, ...] = ()
+    keys: Sequence[str] = ()
+    principals: Sequence[str] = ()
     team: str | None = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ultracluster.config import Environment
@@ -26,13 +26,13 @@ class Perimeter:
 
     organization: str | None = None
     """Id of an organization in AWS Organizations, whose principals and resources pass."""
-    accounts: tuple[str, ...] = ()
+    accounts: Sequence[str] = ()
     """Further accounts whose principals and resources pass."""
     buckets: tuple[str, ...] = ()
     """Names of buckets, of any account, that these principals may read and write."""
     read_buckets: tuple[str, ...] = ()
     """Names of buckets, of any account, that these principals may read."""
-    readable_buckets: tuple[str, ...] = ()
+    readable_buckets: Sequence[str] = ()
     """Names of buckets that anybody may read."""
     reads_anywhere: bool = False
     """Every bucket may be read (`egress: nat`)."""

@@ -71,28 +71,27 @@ def standalone(
             of an environment file.
     """
     traits = TRAITS[settings.kind]
-    return resolve(
-        Environment(
-            name=_environment_name(cluster_name),
-            region=region,
-            network=_NETWORK.model_copy(update={"further_zones": dict.fromkeys(further_zones, _FURTHER)}),
-            storage=Storage(
-                lustre=_lustre(lustre) if lustre else None,
-                further_lustre={name: _lustre(one) for name, one in (further_lustre or {}).items()},
-                openzfs=_open_zfs(open_zfs),
-                accounting_database=_database(accounting),
-            ),
-            orchestrator=settings.model_copy(update={"cluster_name": cluster_name}),
-            node_groups=dict(node_groups),
-            software=Software(
-                release=release or newest_release(traits.software_family).release, mirror=mirror
-            ),
-            instance_types=dict(instance_types or {}),
-            tags=dict(tags or {}),
-            access=access or Access(),
-            observability=observability,
-        ).without_file()
-    )
+    parts = {
+        "name": _environment_name(cluster_name),
+        "region": region,
+        "network": _NETWORK.model_copy(update={"further_zones": dict.fromkeys(further_zones, _FURTHER)}),
+        "storage": Storage(
+            lustre=_lustre(lustre) if lustre else None,
+            further_lustre={name: _lustre(one) for name, one in (further_lustre or {}).items()},
+            openzfs=_open_zfs(open_zfs),
+            accounting_database=_database(accounting),
+        ),
+        "orchestrator": settings.model_copy(update={"cluster_name": cluster_name}),
+        "node_groups": dict(node_groups),
+        "software": Software(
+            release=release or newest_release(traits.software_family).release, mirror=mirror
+        ),
+        "instance_types": dict(instance_types or {}),
+        "tags": dict(tags or {}),
+        "access": access or Access(),
+        "observability": observability,
+    }
+    return resolve(Environment.model_validate(parts).without_file())
 
 
 _NETWORK = Network(

@@ -62,7 +62,7 @@ class Admission(Construct):
             clients: who opens connections: a security group, or what is in some.
             servers: who accepts them.
             traffic: what is allowed.
-            mutual: servers may open connections to clients, too (Lustre callbacks).
+            mutual: servers may open connections to clients, too (Lustre callbacks); by default False.
         """
         super().__init__(scope, construct_id)
         self.rules: list[CfnResource] = []

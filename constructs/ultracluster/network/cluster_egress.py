@@ -64,18 +64,21 @@ class ClusterEgress(Construct):
             vpc: the VPC; its flow logs are made with it, so not for one that exists.
             subnet: the nodes' subnet, in which interface endpoints are. What depends on its
                 `internet_connectivity_established` waits for routes and endpoints that are made here.
-            route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
+            route_table_id: that of the nodes' subnet; None where the subnet is someone else's; by default
+                none.
             further_route_table_ids: those of nodes' subnets in other zones, by zone id. They take the same
-                ways out.
+                ways out. By default none.
             further_subnets: those of nodes in other zones, by zone id. For a Local Zone interface endpoints
-                are in one of them, because Local Zones have none.
+                are in one of them, because Local Zones have none. By default none.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             perimeter: what may be reached through them; by default `config.perimeter`.
-            default_security_group_id: that of a VPC that is made here; its rules are taken away.
-            flow_log_key: encrypts the flow logs, and the log of the calls that take those rules away.
-            flow_log_removal: of the flow logs.
+            default_security_group_id: that of a VPC that is made here; its rules are taken away; by default
+                none.
+            flow_log_key: encrypts the flow logs, and the log of the calls that take those rules away; by
+                default none.
+            flow_log_removal: of the flow logs; by default it is destroyed.
             ipv6: nodes are dual stack: with `egress: nat` they reach IPv6 outside, and nothing there reaches
-                them.
+                them. By default False.
         """
         super().__init__(scope, construct_id)
         self._network = config

@@ -73,17 +73,18 @@ class ClusterNetwork(Construct):
 
         Args:
             config: its settings as an environment file has them, instead of `settings`; names also what
-                exists.
+                exists; by default the keywords say them.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
-            second_zone_id: zone of the second database subnet.
-            control_plane_zone_id: zone of the second subnet of an EKS control plane.
-            flow_log_key: encrypts the flow logs, and the log of the calls of the deploy.
+            second_zone_id: zone of the second database subnet; by default none.
+            control_plane_zone_id: zone of the second subnet of an EKS control plane; by default none.
+            flow_log_key: encrypts the flow logs, and the log of the calls of the deploy; by default none.
             own_egress: with NAT gateway, endpoints and flow logs; False where a `ClusterEgress` in another
-                stack has them, so that file systems need not wait for them.
+                stack has them, so that file systems need not wait for them; by default True.
             ipv6: the VPC that is made gets a block of Amazon's, and the nodes' subnet one of it: nodes are
-                dual stack, and with `egress: nat` reach IPv6 outside by an egress-only internet gateway.
-            removal_policy: of the VPC and of the subnets of file systems and database: what is retained in
-                a subnet keeps the subnet from being deleted, and the subnet the VPC.
+                dual stack, and with `egress: nat` reach IPv6 outside by an egress-only internet gateway. By
+                default False.
+            removal_policy: of the VPC and of the subnets of file systems and database: what is retained in a
+                subnet keeps the subnet from being deleted, and the subnet the VPC. By default the CDK's.
             settings: `zone_id`, and the other fields of the model.
 
         Raises:
@@ -92,9 +93,7 @@ class ClusterNetwork(Construct):
         super().__init__(scope, construct_id)
         self.database_subnets: list[ec2.ISubnet] = []
         self.control_plane_subnets: list[ec2.ISubnet] = []
-        network = settings_of(
-            Network, config, cast("dict[str, Any]", settings), construct="ClusterNetwork", place=("network",)
-        )
+        network = settings_of(Network, config, cast("dict[str, Any]", settings), construct="ClusterNetwork")
         report(self, network)
         self.config = self._network = network
         self._removal_policy = removal_policy

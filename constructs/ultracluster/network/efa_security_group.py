@@ -10,6 +10,7 @@ from aws_cdk import CfnResource
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct, Dependable, IConstruct
 
+from ultracluster.guard.objects import take_objects
 from ultracluster.network.admission import NOWHERE, groups_of
 
 WEB_PORTS = (80, 443)
@@ -124,10 +125,12 @@ class EfaSecurityGroup(Construct):
             vpc: the VPC of the nodes.
             web_ports: TCP ports open to any IPv4 address, outbound. A network without an internet route needs
                 none: `ClusterEgress.admit` opens the way to endpoints and gateways. There is no rule for all
-                traffic to 0.0.0.0/0: HyperPod's prerequisites warn that it may fail the EFA health checks.
-            ipv6: open them to any IPv6 address as well.
+                traffic to 0.0.0.0/0: HyperPod's prerequisites warn that it may fail the EFA health checks. By
+                default 80 and 443.
+            ipv6: open them to any IPv6 address as well; by default False.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
         group = ec2.CfnSecurityGroup(
             self,
             "Resource",
@@ -216,4 +219,10 @@ def _everything(port: ec2.Port) -> bool:
 
 _ALL = ec2.Port.all_traffic().to_string()
 
-__all__ = ["BETWEEN_NODES", "WEB_PORTS", "EfaConnections", "EfaSecurityGroup", "IEfaSecurityGroup"]
+__all__ = [
+    "BETWEEN_NODES",
+    "WEB_PORTS",
+    "EfaConnections",
+    "EfaSecurityGroup",
+    "IEfaSecurityGroup",
+]

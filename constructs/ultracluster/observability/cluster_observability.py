@@ -42,7 +42,7 @@ class ClusterObservability(Construct):
         cluster_name: str,
         name: str | None = None,
         config: Observability | None = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         logs_key: kms.IKey | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
     ) -> None:
@@ -54,7 +54,8 @@ class ClusterObservability(Construct):
             config: what is asked for: an `Observability`; by default Prometheus with a topic, and no Grafana.
             key: encrypts metrics and alerts; made by default.
             logs_key: encrypts logs; `key` by default.
-            removal_policy: what happens to metrics and dashboards when they leave the stack.
+            removal_policy: what happens to metrics and dashboards when they leave the stack; by default it is
+                destroyed.
         """
         super().__init__(scope, construct_id)
         wanted, name = config or Observability(), name or cluster_name

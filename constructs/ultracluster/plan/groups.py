@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -57,7 +58,7 @@ class GroupPlan:
     """Generation of EC2 UltraClusters; None where AWS does not publish it."""
     zone_id: str
     """Of its nodes."""
-    further_types: tuple[str, ...]
+    further_types: Sequence[str]
     """Types that it may have instead, in this order."""
     image_release: str
     """Release of HyperPod's image that it is pinned to; empty without a pin."""

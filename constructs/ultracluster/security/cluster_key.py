@@ -51,7 +51,7 @@ class ClusterKey(Construct):
     """
 
     @classmethod
-    def of(cls, scope: Construct, key: kms.IKey | None) -> kms.IKey:
+    def of(cls, scope: Construct, key: kms.IKey | ClusterKey | None) -> kms.IKey:
         """The key that was given, or one that all constructs of the stack share.
 
         Args:
@@ -59,8 +59,9 @@ class ClusterKey(Construct):
             key: what it was given; one of another Region than the stack is refused by the CDK's validation.
         """
         if key:
-            same_region(scope, key=key)
-            return key
+            given = key.key if isinstance(key, ClusterKey) else key
+            same_region(scope, key=given)
+            return given
         stack = Stack.of(scope)
         found = stack.node.try_find_child(_OF_STACK)
         return (found if isinstance(found, ClusterKey) else cls(stack, _OF_STACK)).key
@@ -79,8 +80,10 @@ class ClusterKey(Construct):
         Args:
             alias: name below `alias/`, unique in account and Region; none by default.
             launched_by: services that launch instances with encrypted volumes. Clusters that are given the
-                key itself see to it (`allow_use`); name them where it reaches a cluster by its ARN.
-            removal_policy: what happens to it when it leaves the stack.
+                key itself see to it (`allow_use`); name them where it reaches a cluster by its ARN. By
+                default none.
+            removal_policy: what happens to it when it leaves the stack; by default it is retained, but for a
+                creation that is rolled back.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)

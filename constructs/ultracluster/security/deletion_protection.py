@@ -54,7 +54,7 @@ class DeletionProtection(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         cluster: EksCluster | None = None,
         database: Database | None = None,
     ) -> None:
@@ -62,8 +62,8 @@ class DeletionProtection(Construct):
 
         Args:
             key: encrypts the log of what was switched; by default a `ClusterKey`.
-            cluster: of EKS: one of the CDK, an `EksControlPlane`, or what else has its name.
-            database: of RDS: one of the CDK, or an `AccountingDatabase`.
+            cluster: of EKS: one of the CDK, an `EksControlPlane`, or what else has its name. By default none.
+            database: of RDS: one of the CDK, or an `AccountingDatabase`. By default none.
 
         Raises:
             ValueError: there is nothing to protect.
@@ -126,7 +126,7 @@ class DeletionProtection(Construct):
             properties={"ClusterName": name},
         )
 
-    def _protect_database(self, name: str, key: kms.IKey | None) -> None:
+    def _protect_database(self, name: str, key: kms.IKey | ClusterKey | None) -> None:
         def call(protected: bool, ignored: str | None = None) -> cr.AwsSdkCall:
             return cr.AwsSdkCall(
                 service="RDS",

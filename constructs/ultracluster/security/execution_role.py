@@ -14,7 +14,9 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
 from ultracluster.config.nodes import Role
+from ultracluster.guard.objects import HoldsSecurityGroup, plain_groups, take_objects
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.interfaces import InterfacePlace, instances
 from ultracluster.security.node_statements import (
     EVERY_NODE,
@@ -44,11 +46,11 @@ class HyperPodExecutionRole(Construct):
         construct_id: str,
         *,
         cluster_name: str,
-        key: kms.IKey,
+        key: kms.IKey | ClusterKey,
         nodes: Collection[Role] = EVERY_NODE,
         subnet: ec2.ISubnet | None = None,
         further_subnets: Sequence[ec2.ISubnet] = (),
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        security_groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] = (),
         eks_cluster_arn: str | None = None,
         role: iam.IRole | None = None,
     ) -> None:
@@ -59,12 +61,15 @@ class HyperPodExecutionRole(Construct):
             key: encrypts the nodes' volumes, buckets and secrets.
             nodes: roles of the nodes that have it; all by default.
             subnet: the only one in which it may make interfaces; any that the account can use by default.
-            further_subnets: others in which it may: of groups in other zones.
+            further_subnets: others in which it may: of groups in other zones. By default none.
             security_groups: the only ones that they may have; any by default.
-            eks_cluster_arn: the EKS cluster that the nodes join; None with Slurm.
-            role: gets the statements, instead of a role that is made; SageMaker must be able to assume it.
+            eks_cluster_arn: the EKS cluster that the nodes join; None with Slurm; by default none.
+            role: gets the statements, instead of a role that is made; SageMaker must be able to assume it; by
+                default one is made.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
+        key = key.key if isinstance(key, ClusterKey) else key
         stack = Stack.of(self)
         self.role = role or cast(
             "iam.IRole",  # the CDK's class and interface differ in names of arguments
@@ -83,7 +88,10 @@ class HyperPodExecutionRole(Construct):
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
         place = InterfacePlace.of(
-            self, subnet=subnet, further_subnets=further_subnets, security_groups=security_groups
+            self,
+            subnet=subnet,
+            further_subnets=further_subnets,
+            security_groups=plain_groups(security_groups),
         )
         attach = [*place.resources, instances(self)]
         self._policy.add(

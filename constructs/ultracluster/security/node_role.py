@@ -16,7 +16,9 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
 from ultracluster.config.nodes import Role
+from ultracluster.guard.objects import take_objects
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.node_statements import (
     EVERY_NODE,
     MIRROR_IS_READ,
@@ -44,7 +46,7 @@ class NodeRole(Construct):
         construct_id: str,
         *,
         cluster_name: str,
-        key: kms.IKey,
+        key: kms.IKey | ClusterKey,
         nodes: Collection[Role] = EVERY_NODE,
         path: str = "/",
         role: iam.IRole | None = None,
@@ -56,9 +58,13 @@ class NodeRole(Construct):
             key: decrypts the lifecycle scripts, and the data of sessions.
             nodes: roles of the nodes that have it; all by default.
             path: IAM path of both, with slashes around. PCS asks for `/aws-pcs/`, or a name of its own form.
-            role: gets the statements, instead of a role that is made; EC2 must be able to assume it.
+                By default `/`.
+            role: gets the statements, instead of a role that is made; EC2 must be able to assume it; by
+                default one is made.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
+        key = key.key if isinstance(key, ClusterKey) else key
         stack = Stack.of(self)
         self.role = role or cast(
             "iam.IRole",  # the CDK's class and interface differ in names of arguments

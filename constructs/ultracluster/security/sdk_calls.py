@@ -20,7 +20,7 @@ class SdkCalls(Construct):
     """
 
     @classmethod
-    def of(cls, scope: Construct, *, key: kms.IKey | None) -> SdkCalls:
+    def of(cls, scope: Construct, *, key: kms.IKey | ClusterKey | None) -> SdkCalls:
         """That of the stack.
 
         Args:

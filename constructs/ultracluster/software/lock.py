@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -119,8 +119,8 @@ class Unlocked(NamedTuple):
     what: Literal["file", "key"]
     name: str
     """Name of the file; address of the key, or of a repository that names none."""
-    os: tuple[str, ...]
-    arch: tuple[str, ...]
+    os: Sequence[str]
+    arch: Sequence[str]
 
 
 class Release(Model):

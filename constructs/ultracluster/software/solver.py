@@ -5,7 +5,7 @@ What is not known is never a breach: a fact that a release does not state leaves
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,7 +87,7 @@ def _verdict(release: Release, constraint: Constraint) -> Verdict:
     return Verdict(constraint, "not-applicable", "nothing in this release asks for it")
 
 
-def _all(release: Release, required: tuple[Condition, ...]) -> tuple[State, str]:
+def _all(release: Release, required: Sequence[Condition]) -> tuple[State, str]:
     answers = [(_holds(release, condition), condition) for condition in required]
     missed: tuple[tuple[bool | None, State], ...] = ((False, "broken"), (None, "unknown"))
     for answer, state in missed:
@@ -164,7 +164,7 @@ def _ranges(text: str) -> Iterator[tuple[Version, Version]]:
         yield Version(low), Version(high or low)
 
 
-def _values(condition: Condition) -> tuple[str, ...]:
+def _values(condition: Condition) -> Sequence[str]:
     return (condition.value,) if isinstance(condition.value, str) else condition.value
 
 

@@ -17,6 +17,7 @@ from constructs import Construct
 
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.guard import Figure, holds_token, report, settings_of
+from ultracluster.guard.objects import take_objects
 from ultracluster.model.mounts import SLURMDBD_USER, Accounting
 from ultracluster.network.admission import MYSQL, Admission, Traffic, isolated_group
 from ultracluster.network.server_connections import ServerConnections
@@ -202,11 +203,11 @@ class AccountingDatabase(_Database):
         Args:
             endpoint: host name.
             secret: holds `username` and `password`; import it with its `encryption_key` if it has its own.
-            port: TCP port.
-            database_name: schema that slurmdbd creates.
-            username: the secret's `username`; ParallelCluster asks for it.
+            port: TCP port; by default 3306.
+            database_name: schema that slurmdbd creates; by default `slurm_acct_db`.
+            username: the secret's `username`; ParallelCluster asks for it; by default `slurm`.
             security_group: the database's group, to which rules for clients are added. Without it nobody is
-                admitted: the controller must be able to reach it already.
+                admitted: the controller must be able to reach it already. By default none.
         """
         return _ImportedDatabase(
             scope,
@@ -227,7 +228,7 @@ class AccountingDatabase(_Database):
         vpc: ec2.IVpc,
         subnets: Sequence[ec2.ISubnet] | None = None,
         config: RdsMySql | None = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         security_group: ec2.ISecurityGroup | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         **settings: Unpack[AccountingArguments],
@@ -238,7 +239,7 @@ class AccountingDatabase(_Database):
             vpc: VPC of the controller.
             subnets: two or more in two zones or more; by default the private ones of the VPC.
             config: its settings as an environment file has them, instead of `settings`; subnets and zones
-                that it names are not read.
+                that it names are not read; by default the keywords say them.
             key: encrypts data, backups, insights and the secret; by default a `ClusterKey`.
             security_group: its group; by default one of its own.
             removal_policy: what happens to it when it leaves the stack. By default it stays, with its secret
@@ -251,13 +252,13 @@ class AccountingDatabase(_Database):
             ValueError: settings of the wrong shape, or the VPC has no private subnets in two zones.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
         given = cast("dict[str, Any]", settings)
         self.config = config = settings_of(
             RdsMySql,
             config,
             given if config else {"kind": "rds-mysql", **given},
             construct="AccountingDatabase",
-            place=("storage", "accounting_database"),
         )
         report(self, config)
         self.key = key = ClusterKey.of(self, key)

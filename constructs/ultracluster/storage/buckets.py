@@ -9,6 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from ultracluster.guard.objects import plain_bucket
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.perimeter import Perimeter, bucket_statement
@@ -77,8 +78,8 @@ class DataBucket(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        key: kms.IKey | None = None,
-        log_bucket: s3.IBucket | None = None,
+        key: kms.IKey | ClusterKey | None = None,
+        log_bucket: s3.IBucket | LogBucket | None = None,
         log_prefix: str | None = None,
         perimeter: Perimeter | None = None,
         scripts_of: str | None = None,
@@ -93,15 +94,15 @@ class DataBucket(Construct):
             perimeter: whose principals it answers; by default this account's. A partner whom a statement of
                 yours lets in must be in one of its accounts, or of its organization.
             scripts_of: name of a cluster whose scripts it holds: no credentials of an instance change them.
+                By default none.
             removal_policy: what happens to it when it leaves the stack. By default it stays, but for a
                 creation that is rolled back.
         """
         super().__init__(scope, construct_id)
         self.key = ClusterKey.of(self, key)
-        log_bucket = (
-            log_bucket or LogBucket(self, "Log", perimeter=perimeter, removal_policy=removal_policy).bucket
-        )
-        logs = s3.Bucket.from_bucket_name(self, "Logs", log_bucket.bucket_name)
+        if log_bucket is None:
+            log_bucket = LogBucket(self, "Log", perimeter=perimeter, removal_policy=removal_policy)
+        logs = s3.Bucket.from_bucket_name(self, "Logs", plain_bucket(log_bucket).bucket_name)
         self.bucket = s3.Bucket(
             self,
             "Resource",

@@ -5,7 +5,7 @@ FSx for Lustre User Guide, "Using data repositories".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -17,7 +17,9 @@ from constructs import Construct
 from ultracluster.config.lustre import LustreFacts, NewLustre, lustre_of
 from ultracluster.config.storage import DataRepository, ExistingLustre
 from ultracluster.guard import report
+from ultracluster.guard.objects import plain_bucket, take_objects
 from ultracluster.security.cluster_key import allow_use
+from ultracluster.storage.buckets import DataBucket
 
 if TYPE_CHECKING:
     from ultracluster.storage.lustre_interface import ILustreFileSystem
@@ -37,24 +39,25 @@ class DataRepositories(Construct):
         *,
         file_system: ILustreFileSystem,
         repositories: Mapping[str, DataRepository],
-        bucket: s3.IBucket | None = None,
-        buckets: Mapping[str, s3.IBucket] | None = None,
+        bucket: s3.IBucket | DataBucket | None = None,
+        buckets: Mapping[str, s3.IBucket | DataBucket] | None = None,
     ) -> None:
         """Make them, one after the other.
 
         Args:
             file_system: made here or elsewhere.
             repositories: what was asked for, by folder of the file system.
-            bucket: of those folders that name none, neither here nor in `buckets`.
+            bucket: of those folders that name none, neither here nor in `buckets`; by default none.
             buckets: by folder, instead of the name in its repository. The key of a bucket is told to let FSx
-                use it; `bucket` of a repository, a name, says nothing of a key.
+                use it; `bucket` of a repository, a name, says nothing of a key. By default none.
 
         Raises:
             ValueError: a folder has no bucket.
         """
         super().__init__(scope, construct_id)
         self.associations: dict[str, fsx.CfnDataRepositoryAssociation] = {}
-        by_folder = dict(buckets or {})
+        take_objects(self, locals())
+        by_folder = {folder: plain_bucket(one) for folder, one in (buckets or {}).items()}
         if unknown := [folder for folder in by_folder if folder not in repositories]:
             raise ValueError(
                 f"DataRepositories: buckets has {', '.join(unknown)}, and repositories has "
@@ -62,9 +65,10 @@ class DataRepositories(Construct):
             )
         if cast("object", scope) is not file_system:  # which judges what it was given itself
             self._judge(file_system, repositories, by_folder)
+        shared = plain_bucket(bucket) if bucket else None
         previous: fsx.CfnDataRepositoryAssociation | None = None
         for folder, repository in repositories.items():
-            own = by_folder.get(folder) or (None if repository.bucket else bucket)
+            own = by_folder.get(folder) or (None if repository.bucket else shared)
             name = own.bucket_name if own else repository.bucket
             if name is None:
                 raise ValueError(
@@ -110,7 +114,7 @@ class DataRepositories(Construct):
 
 
 def _events(repository: DataRepository) -> fsx.CfnDataRepositoryAssociation.S3Property | None:
-    def upper(events: tuple[str, ...]) -> list[str]:
+    def upper(events: Sequence[str]) -> list[str]:
         return [event.upper() for event in events]
 
     association = fsx.CfnDataRepositoryAssociation

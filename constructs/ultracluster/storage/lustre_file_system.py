@@ -22,6 +22,7 @@ from ultracluster.catalog.fsx import lustre
 from ultracluster.config.lustre import NewLustre, lustre_of
 from ultracluster.config.storage import ExistingLustre, ScratchLustre
 from ultracluster.guard import report, settings_of
+from ultracluster.guard.objects import take_objects
 from ultracluster.model.mounts import LustreMount
 from ultracluster.network.admission import ALL_TRAFFIC, LUSTRE, Admission, isolated_group
 from ultracluster.network.server_connections import ServerConnections
@@ -145,11 +146,11 @@ class LustreFileSystem(_Lustre):
             dns_name: host name for mounting.
             mount_name: as FSx gave it.
             security_group: the file system's own group, to which rules for clients are added. Without it
-                nobody is admitted: the nodes must be able to reach it already.
-            mount_path: where nodes mount it.
-            efa: it was made with EFA.
-            gds: clients read it straight into GPU memory (GPUDirect Storage).
-            capacity_gib: its storage.
+                nobody is admitted: the nodes must be able to reach it already. By default none.
+            mount_path: where nodes mount it; by default `/fsx`.
+            efa: it was made with EFA; by default False.
+            gds: clients read it straight into GPU memory (GPUDirect Storage); by default False.
+            capacity_gib: its storage; by default it is not known.
         """
         return _ImportedLustre(
             scope,
@@ -174,7 +175,7 @@ class LustreFileSystem(_Lustre):
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
         config: NewLustre | None = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         security_group: ec2.ISecurityGroup | None = None,
         data_bucket: s3.IBucket | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -185,11 +186,12 @@ class LustreFileSystem(_Lustre):
         Args:
             vpc: VPC of the clients.
             subnet: the one subnet it is in: that of the clients, for EFA.
-            config: its settings as an environment file has them, instead of `settings`.
+            config: its settings as an environment file has them, instead of `settings`; by default the
+                keywords say them.
             key: encrypts it; by default a `ClusterKey`. Scratch file systems use a key of AWS.
             security_group: its group; by default one of its own that nothing else is in. Who else is in it is
                 reached by the same clients.
-            data_bucket: the bucket of those data repositories that name none.
+            data_bucket: the bucket of those data repositories that name none; by default none.
             removal_policy: what happens to it, and to the group without which it cannot be reached, when it
                 leaves the stack. By default it stays, but for a creation that is rolled back.
             settings: `capacity_gib`, and the other fields of the deployment's model; the deployment is
@@ -200,6 +202,7 @@ class LustreFileSystem(_Lustre):
                 synthesised.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
         self.subnet = subnet
         self.config = config = _made(config, settings)
         report(self, config)
@@ -318,6 +321,4 @@ def _made(config: NewLustre | None, settings: LustreArguments) -> NewLustre:
     usual: dict[str, Any] = {"deployment": deployment}
     if deployment in USUAL_THROUGHPUT:
         usual["throughput_mbps_per_tib"] = USUAL_THROUGHPUT[deployment]
-    return settings_of(
-        model, None, {**usual, **given}, construct="LustreFileSystem", place=("storage", "lustre")
-    )
+    return settings_of(model, None, {**usual, **given}, construct="LustreFileSystem")

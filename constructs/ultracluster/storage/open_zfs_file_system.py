@@ -14,6 +14,7 @@ from constructs import Construct
 
 from ultracluster.config.storage import Backups, ExistingOpenZfs, NewOpenZfs, NfsRootSquash
 from ultracluster.guard import Figure, report, settings_of
+from ultracluster.guard.objects import take_objects
 from ultracluster.model.mounts import OpenZfsMount
 from ultracluster.network.admission import NFS, Admission, isolated_group
 from ultracluster.network.existing import cidr_of
@@ -173,11 +174,11 @@ class OpenZfsFileSystem(_OpenZfs):
         Args:
             file_system_id: `fs-...`.
             dns_name: host name for mounting.
-            root_volume_id: `fsvol-...` of its root volume; ParallelCluster asks for it.
+            root_volume_id: `fsvol-...` of its root volume; ParallelCluster asks for it; by default none.
             security_group: the file system's own group, to which rules for clients are added. Without it
-                nobody is admitted: the nodes must be able to reach it already.
-            mount_path: where nodes mount it.
-            capacity_gib: its storage.
+                nobody is admitted: the nodes must be able to reach it already. By default none.
+            mount_path: where nodes mount it; by default `/home`.
+            capacity_gib: its storage; by default it is not known.
         """
         return _ImportedOpenZfs(
             scope,
@@ -198,7 +199,7 @@ class OpenZfsFileSystem(_OpenZfs):
         subnet: ec2.ISubnet,
         clients_cidr: str | None = None,
         config: NewOpenZfs | None = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         security_group: ec2.ISecurityGroup | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         **settings: Unpack[OpenZfsArguments],
@@ -209,7 +210,8 @@ class OpenZfsFileSystem(_OpenZfs):
             vpc: VPC of the clients.
             subnet: the one subnet it is in.
             clients_cidr: IPv4 network whose hosts may mount the root volume; by default the VPC's.
-            config: its settings as an environment file has them, instead of `settings`.
+            config: its settings as an environment file has them, instead of `settings`; by default the
+                keywords say them.
             key: encrypts it; by default a `ClusterKey`.
             security_group: its group; by default one of its own that nothing else is in.
             removal_policy: what happens to it and to its group when it leaves the stack. By default they
@@ -221,6 +223,7 @@ class OpenZfsFileSystem(_OpenZfs):
                 synthesised.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
         self.config = config = _made(config, settings)
         report(self, config)
         self.mount_path, self.capacity_gib = config.mount_path, config.capacity_gib
@@ -324,4 +327,4 @@ def _made(config: NewOpenZfs | None, settings: OpenZfsArguments) -> NewOpenZfs:
         if deployment in _USUAL_THROUGHPUT:
             usual["throughput_mbps"] = _USUAL_THROUGHPUT[deployment]
         given = {**usual, **given}
-    return settings_of(NewOpenZfs, config, given, construct="OpenZfsFileSystem", place=("storage", "openzfs"))
+    return settings_of(NewOpenZfs, config, given, construct="OpenZfsFileSystem")

@@ -7,7 +7,7 @@ one name, because the release's digest of it is of some day only. What is record
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -44,7 +44,7 @@ class Need:
     installed: bool = False
     """True if it is certain that some group installs it."""
 
-    def fits(self, os: tuple[str, ...], arch: tuple[str, ...]) -> bool:
+    def fits(self, os: Sequence[str], arch: Sequence[str]) -> bool:
         return any((not os or system in os) and machine in arch for system, machine in self.places)
 
 

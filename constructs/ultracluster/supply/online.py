@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -119,7 +119,7 @@ def questions(
             )
 
 
-def _wanted(places: Places | None, os: tuple[str, ...], arch: tuple[str, ...]) -> list[tuple[str, str]]:
+def _wanted(places: Places | None, os: Sequence[str], arch: Sequence[str]) -> list[tuple[str, str]]:
     if places is None:
         return [(system, machine) for system in os or ("",) for machine in arch]
     return [(system, machine) for system, machine in places if machine in arch and (not os or system in os)]

@@ -40,7 +40,7 @@ class EksAddons(Construct):
         construct_id: str,
         *,
         cluster: IEksControlPlane,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         file_systems: bool = True,
         buckets: Sequence[JobBucket] = (),
         hyperpod_volumes: bool = False,
@@ -52,11 +52,12 @@ class EksAddons(Construct):
         Args:
             cluster: a control plane with the add-ons of `EksControlPlane`; its release decides theirs.
             key: encrypts volumes; that of the control plane by default.
-            file_systems: with the driver that mounts FSx for Lustre.
-            buckets: folders of S3 that Mountpoint's driver mounts, which is added for them.
-            hyperpod_volumes: attach EBS volumes to HyperPod's nodes, too.
-            after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
-            tolerations: of the taints of these groups.
+            file_systems: with the driver that mounts FSx for Lustre; by default True.
+            buckets: folders of S3 that Mountpoint's driver mounts, which is added for them; by default none.
+            hyperpod_volumes: attach EBS volumes to HyperPod's nodes, too; by default False.
+            after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails. By
+                default none.
+            tolerations: of the taints of these groups; by default none.
         """
         super().__init__(scope, construct_id)
         # from its name, so that roles do not wait for it

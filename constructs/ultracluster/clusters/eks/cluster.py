@@ -11,18 +11,18 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.karpenter_group import EksKarpenterGroup
 from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.eks.system import add_system
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.eks.workers import add_workers
-from ultracluster.clusters.given import Parts, admitted, given_cluster, nodes_groups, settings_for
+from ultracluster.clusters.given import MadeCluster, control_plane_subnets_of
 from ultracluster.clusters.settings import EksSettings
 from ultracluster.config.kubernetes import Eks
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
 from ultracluster.model import Cluster
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.every_role import every
@@ -30,7 +30,7 @@ from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 
-class EksCluster(ClusterConstruct):
+class EksCluster(MadeCluster):
     """Kubernetes with accelerated nodes in one subnet, ready for jobs.
 
     `EksControlPlane` with `EksAddons`, system nodes, device plugins, a scheduler with its queues, Karpenter
@@ -57,10 +57,10 @@ class EksCluster(ClusterConstruct):
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
         further_subnets: Mapping[str, ec2.ISubnet] | None = None,
-        control_plane_subnets: Sequence[ec2.ISubnet],
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
-        key: kms.IKey | None = None,
-        secrets_key: kms.IKey | None = None,
+        control_plane_subnets: Sequence[ec2.ISubnet] | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
+        key: kms.IKey | ClusterKey | None = None,
+        secrets_key: kms.IKey | ClusterKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
@@ -82,28 +82,29 @@ class EksCluster(ClusterConstruct):
             vpc: the VPC.
             subnet: the one subnet of the nodes: EFA does not leave it.
             further_subnets: in other zones of the same VPC, by zone id: of system groups that name a
-                `zone_id`, where the other nodes are in a Local Zone.
+                `zone_id`, where the other nodes are in a Local Zone. By default none.
             control_plane_subnets: private subnets in two zones or more, each with 16 free addresses, and a
-                way to AWS and to chart repositories.
+                way to AWS and to chart repositories; by default the private subnets of the VPC.
             security_groups: of nodes and control plane; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
             key: encrypts volumes, secrets and logs; made by default.
             secrets_key: encrypts secrets in, and logs of, the control plane; by default `key`.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
                 new cluster.
-            node_groups: groups of role `compute` and `system` by name.
-            lustre: mounted by pods, as claim `lustre`.
-            further_lustre: mounted by pods, as claims `lustre-<name>`, by name.
-            open_zfs: mounted by pods, as claim `home`.
+            node_groups: groups of role `compute` and `system` by name; no default without `resolved`.
+            lustre: mounted by pods, as claim `lustre`; by default none.
+            further_lustre: mounted by pods, as claims `lustre-<name>`, by name; by default none.
+            open_zfs: mounted by pods, as claim `home`; by default none.
             release: software release of the nodes; the newest one for EKS by default.
-            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            instance_types: those that the catalogue does not have, by name.
-            node_tags: of what Karpenter launches; the CDK's own `Tags` do not get there.
-            removal_policy: of the control plane's logs.
-            config: the settings as a model, instead of by keyword.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read; by default none.
+            instance_types: those that the catalogue does not have, by name; by default none.
+            node_tags: of what Karpenter launches; the CDK's own `Tags` do not get there; by default none.
+            removal_policy: of the control plane's logs; by default it is destroyed.
+            config: the settings as a model, instead of by keyword; by default the keywords say them.
             metrics: where pods write metrics: `ClusterObservability(...).destination`; none collect any by
                 default.
-            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            resolved: what an environment file comes to, instead of groups, names, release and settings; by
+                default none, and the arguments say it.
             settings: fields of `Eks`: `kubernetes_version`, `admins`, `scheduler`, `karpenter` and others.
 
         Raises:
@@ -111,30 +112,10 @@ class EksCluster(ClusterConstruct):
                 refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        made = given_cluster(
-            self,
-            resolved=resolved,
-            settings=settings_for(self, Eks, config, settings, resolved),
-            parts=Parts(
-                node_groups=node_groups,
-                cluster_name=cluster_name,
-                lustre=lustre,
-                further_lustre=further_lustre,
-                open_zfs=open_zfs,
-                release=release,
-                mirror=mirror,
-                instance_types=instance_types,
-                tags=node_tags,
-                metrics=metrics,
-                further_zones=tuple(further_subnets or ()),
-            ),
-        )
-        self.cluster = made.cluster
-        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
-        self._connections = ec2.Connections(security_groups=self.security_groups)
-        self.key = ClusterKey.of(self, key)
+        made = self._take(Eks, locals())
         allow_use(self, self.key, *made.cluster.launched_by)
         assert made.cluster.kubernetes
+        control_plane_subnets = control_plane_subnets_of(self, control_plane_subnets, vpc)
         self.control_plane = plane = EksControlPlane(
             self,
             "ControlPlane",
@@ -195,9 +176,7 @@ class EksCluster(ClusterConstruct):
             further_lustre=further_lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(
-                self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
-            ),
+            after=self._admitted(),
         )
 
 

@@ -22,13 +22,15 @@ from ultracluster.clusters.eks.interface import IEksControlPlane, ImportedContro
 from ultracluster.clusters.eks.kubectl import Kubectl, handler_role, provider_of, write_out
 from ultracluster.clusters.eks.logs import control_plane_logs
 from ultracluster.clusters.eks.roles import addon_role, allow_interfaces, control_plane_role
-from ultracluster.clusters.given import nodes_groups
+from ultracluster.clusters.given import control_plane_subnets_of, nodes_groups
 from ultracluster.clusters.settings import EksSettings
 from ultracluster.config.findings import Finding
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
 from ultracluster.config.remedy import ask
 from ultracluster.guard import report, report_findings, settings_of, unique_name
+from ultracluster.guard.objects import HoldsSecurityGroup, take_objects
 from ultracluster.kubernetes.charts import Chart
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 
 ALL_LOGS = [
@@ -70,9 +72,9 @@ class EksControlPlane(Construct):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet],
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
-        key: kms.IKey | None = None,
+        subnets: Sequence[ec2.ISubnet] | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         cluster_name: str | None = None,
         config: Eks | HyperPodEks | None = None,
         logs: bool = True,
@@ -84,27 +86,29 @@ class EksControlPlane(Construct):
         Args:
             vpc: the VPC.
             subnets: private subnets in two zones or more, each with 16 free addresses, and a way to AWS and
-                to chart repositories.
+                to chart repositories; by default the private subnets of the VPC.
             security_groups: the nodes' own groups, the first of which lets everything in from itself: the
                 control plane and the function that applies manifests are in them, too, so that no further
                 rule is needed. One for EFA is made by default.
             key: encrypts secrets and logs; made by default.
             cluster_name: unique in account and Region, by default from the construct's path, and known at
                 synth; a new name is a new cluster.
-            config: releases, endpoint, people, options as a model, instead of by keyword.
+            config: releases, endpoint, people, options as a model, instead of by keyword; by default the
+                keywords say them.
             logs: with the log group; False where `control_plane_logs` made it in another stack. EKS makes it
-                again, without the key, when it goes with the control plane, and a second try then fails.
-            removal_policy: of the log group.
+                again, without the key, when it goes with the control plane, and a second try then fails. By
+                default True.
+            removal_policy: of the log group; by default it is destroyed.
             settings: fields of `Eks`: `kubernetes_version`, `admins`, `endpoint` and others.
 
         Raises:
             ValueError: what is given contradicts itself, or has the wrong shape.
         """
         super().__init__(scope, construct_id)
-        if config is None:
-            config = settings_of(Eks, None, settings, construct="EksControlPlane", place=("orchestrator",))
-        elif settings:
-            config = settings_of(Eks, cast("Eks", config), settings, construct="EksControlPlane")
+        take_objects(self, locals())
+        subnets = control_plane_subnets_of(self, subnets, vpc)
+        if config is None or settings:
+            config = settings_of(Eks, cast("Eks | None", config), settings, construct="EksControlPlane")
         if not isinstance(scope, ClusterConstruct):  # which judged all of it
             report(self, config)
         if len({subnet.subnet_id for subnet in subnets}) < 2:
@@ -207,7 +211,7 @@ class EksControlPlane(Construct):
         cluster_certificate_authority_data: str = "",
         cluster_arn: str | None = None,
         service_cidr: str | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        security_groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] = (),
         key: kms.IKey | None = None,
         issuer_url: str | None = None,
     ) -> IEksControlPlane:
@@ -218,13 +222,14 @@ class EksControlPlane(Construct):
             kubectl_handler_arn: `EksControlPlane.kubectl_handler_arn`, or the handler of the CDK's own
                 `Cluster`: the service token of its `KubectlProvider`.
             kubernetes_version: release, as `1.36`.
-            cluster_endpoint: address of the API; only for nodes on images of one's own.
-            cluster_certificate_authority_data: base64; only for those, too.
+            cluster_endpoint: address of the API; only for nodes on images of one's own; by default none.
+            cluster_certificate_authority_data: base64; only for those, too; by default none.
             cluster_arn: its ARN, by default in this account and Region.
-            service_cidr: of Kubernetes services; only for those, too.
-            security_groups: of its nodes; each lets everything in from, and out to, itself.
+            service_cidr: of Kubernetes services; only for those, too; by default none.
+            security_groups: of its nodes; each lets everything in from, and out to, itself; by default none.
             key: what nodes' volumes are encrypted with by default.
-            issuer_url: of its tokens, with `https://`; only for HyperPod's inference operator.
+            issuer_url: of its tokens, with `https://`; only for HyperPod's inference operator; by default
+                none.
         """
         return ImportedControlPlane(
             scope,

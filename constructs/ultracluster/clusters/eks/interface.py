@@ -13,6 +13,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.kubectl import Kubectl
+from ultracluster.guard.objects import HoldsSecurityGroup, plain_groups
 
 
 @runtime_checkable
@@ -89,7 +90,7 @@ class ImportedControlPlane(Construct):
         cluster_certificate_authority_data: str = "",
         cluster_arn: str | None = None,
         service_cidr: str | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        security_groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] = (),
         key: kms.IKey | None = None,
         issuer_url: str | None = None,
     ) -> None:
@@ -99,7 +100,8 @@ class ImportedControlPlane(Construct):
         self.cluster_arn = cluster_arn or arn_of(self, cluster_name)
         self.cluster_endpoint = cluster_endpoint
         self.cluster_certificate_authority_data = cluster_certificate_authority_data
-        self.service_cidr, self.security_groups, self.key = service_cidr, list(security_groups), key
+        self.service_cidr, self.key = service_cidr, key
+        self.security_groups = plain_groups(security_groups)
         self.before_nodes: list[IConstruct] = []
         self.issuer_url = issuer_url
         provider = eks.KubectlProvider.from_kubectl_provider_attributes(

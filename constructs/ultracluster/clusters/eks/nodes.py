@@ -32,10 +32,12 @@ from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import Eks, NodeRepair
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.guard.objects import take_objects
 from ultracluster.kubernetes.labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import decide, placement_for
 from ultracluster.model.root_volume import root_throughput
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.software.node_image import full_image_release
 
@@ -72,9 +74,9 @@ class EksNodeGroup(Construct):
         subnet: ec2.ISubnet,
         node_group: NodeGroup | None = None,
         name: str | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
         role: iam.IRole | None = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         release: str | None = None,
         mirror: str | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
@@ -91,7 +93,8 @@ class EksNodeGroup(Construct):
         Args:
             cluster: the control plane that nodes join.
             subnet: the one subnet: EFA does not leave it.
-            node_group: type, count, capacity, labels, taints; role `compute` or `system`.
+            node_group: type, count, capacity, labels, taints; role `compute` or `system`; no default without
+                `resolved`.
             name: of the group, as label `ultracluster/node-group`; the construct's id by default.
             security_groups: on every interface; each lets everything in from, and out to, itself. Those of
                 the control plane by default.
@@ -100,22 +103,26 @@ class EksNodeGroup(Construct):
                 Scaling is added to its policy; that of an imported key is its owner's, and a warning says
                 what must be in it.
             release: software release of the nodes; the newest one for EKS by default.
-            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            instance_types: those that the catalogue does not have, by name.
-            lifecycle: when our scripts run on compute nodes: before a node joins, or not at all.
-            repair: what is done about faulty nodes.
-            max_unavailable: nodes replaced at once by an update.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read; by default none.
+            instance_types: those that the catalogue does not have, by name; by default none.
+            lifecycle: when our scripts run on compute nodes: before a node joins, or not at all. By default
+                `user-data`.
+            repair: what is done about faulty nodes; by default the fields of `NodeRepair`.
+            max_unavailable: nodes replaced at once by an update; by default `1`.
             image_release: of EKS's own image, `1.34.12-20261012`; None: the newest of the cluster's release.
-            scripts: shared with other groups, instead of those that are made here.
-            after: what must be there first, besides `EksControlPlane.before_nodes`.
+                By default the newest of the cluster's release.
+            scripts: shared with other groups, instead of those that are made here; by default scripts of its
+                own.
+            after: what must be there first, besides `EksControlPlane.before_nodes`; by default none.
             resolved: what an environment file comes to, instead of group, release, mirror and types: the
-                group `name` of it. It runs `scripts`, and no others.
+                group `name` of it. It runs `scripts`, and no others. By default none.
 
         Raises:
             ValueError: EKS has no image for the type, or an image of one's own without a service CIDR, or
                 what `NodeLaunchTemplate` refuses.
         """
         super().__init__(scope, construct_id)
+        take_objects(self, locals())
         name = name or construct_id
         made = given_cluster(
             self,
@@ -138,7 +145,7 @@ class EksNodeGroup(Construct):
             judged=[("node_groups", name), ("software",), ("instance_types",)],
         )
         self.security_groups = nodes_groups(
-            self, security_groups or cluster.security_groups or None, None, subnet
+            self, security_groups or list(cluster.security_groups) or None, None, subnet
         )
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key or cluster.key)

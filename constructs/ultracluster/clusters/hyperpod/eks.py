@@ -14,7 +14,6 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
-from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.interface import IEksControlPlane, issuer_url_of
 from ultracluster.clusters.eks.system import System, add_system
@@ -22,12 +21,9 @@ from ultracluster.clusters.eks.volume_rights import EKS_TAG
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.given import (
     Given,
-    Parts,
-    admitted,
-    given_cluster,
-    nodes_groups,
+    MadeCluster,
+    control_plane_subnets_of,
     scripts_bucket_of,
-    settings_for,
     use_bucket_key,
     waits_of_nodes,
 )
@@ -54,15 +50,17 @@ from ultracluster.kubernetes.task_governance import governance_resources
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster, Group
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.every_role import every
 from ultracluster.security.execution_role import HyperPodExecutionRole
+from ultracluster.storage.buckets import DataBucket
 from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 
-class HyperPodEksCluster(ClusterConstruct):
+class HyperPodEksCluster(MadeCluster):
     """HyperPod nodes in an EKS cluster, in one subnet.
 
     The order is what the service asks for: first its namespace, rights and health-monitoring agent in the
@@ -97,16 +95,16 @@ class HyperPodEksCluster(ClusterConstruct):
         vpc: ec2.IVpc | None = None,
         control_plane: IEksControlPlane | None = None,
         control_plane_subnets: Sequence[ec2.ISubnet] | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
         role: iam.IRole | None = None,
-        key: kms.IKey | None = None,
-        secrets_key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
+        secrets_key: kms.IKey | ClusterKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
         further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
-        scripts_bucket: s3.IBucket | None = None,
+        scripts_bucket: s3.IBucket | DataBucket | None = None,
         release: str | None = None,
         mirror: str | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
@@ -123,13 +121,14 @@ class HyperPodEksCluster(ClusterConstruct):
         Args:
             subnet: the one subnet of the nodes, so that the service has no zone to choose.
             further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
-                does not leave a zone.
+                does not leave a zone. By default none.
             vpc: of the subnet; needed where no `control_plane` is given. Rights of the inference operator are
-                kept to it.
+                kept to it. By default none.
             control_plane: an EKS cluster with access entries (`API`), in the VPC of the subnet, with system
                 nodes and device plugins; made by default.
             control_plane_subnets: of a control plane that is made: private subnets in two zones or more, each
-                with 16 free addresses, and a way to AWS and to chart repositories.
+                with 16 free addresses, and a way to AWS and to chart repositories. By default the private
+                subnets of the VPC.
             security_groups: of the nodes; each must allow all traffic from and to itself, and reach the
                 Kubernetes API. Those of the control plane by default.
             role: of the nodes; it gets the statements that they need. Made by default.
@@ -139,22 +138,24 @@ class HyperPodEksCluster(ClusterConstruct):
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
                 new cluster. The EKS cluster that is made has the same.
             node_groups: groups of role `compute` by name, and of role `system`, which EKS manages, where no
-                `control_plane` is given.
+                `control_plane` is given; no default without `resolved`.
             lustre: mounted by pods; nodes prepare for it. With its claim `lustre` where no `control_plane` is
-                given.
-            further_lustre: mounted by pods, as claims `lustre-<name>`, by name.
-            open_zfs: mounted by pods, as claim `home`; only where no `control_plane` is given.
+                given. By default none.
+            further_lustre: mounted by pods, as claims `lustre-<name>`, by name; by default none.
+            open_zfs: mounted by pods, as claim `home`; only where no `control_plane` is given; by default
+                none.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for HyperPod on EKS by default.
-            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            instance_types: those that the catalogue does not have, by name.
-            agent_image: a copy of the health-monitoring agent's image.
-            after: what else must be there first, for instance device plugins.
-            config: the settings as a model, instead of by keyword.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read; by default none.
+            instance_types: those that the catalogue does not have, by name; by default none.
+            agent_image: a copy of the health-monitoring agent's image; by default AWS's own of the Region.
+            after: what else must be there first, for instance device plugins; by default none.
+            config: the settings as a model, instead of by keyword; by default the keywords say them.
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
             metrics: where pods write metrics: `ClusterObservability(...).destination`; none collect any by
                 default. To a `control_plane` that is given only HyperPod's own add-on is added.
-            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            resolved: what an environment file comes to, instead of groups, names, release and settings; by
+                default none, and the arguments say it.
             settings: fields of `HyperPodEks`: `provisioning`, `autoscaling`, `admins` and others.
 
         Raises:
@@ -163,41 +164,17 @@ class HyperPodEksCluster(ClusterConstruct):
                 validation.
         """
         super().__init__(scope, construct_id)
-        made = given_cluster(
-            self,
-            resolved=resolved,
-            settings=settings_for(self, HyperPodEks, config, settings, resolved),
-            parts=Parts(
-                node_groups=node_groups,
-                cluster_name=cluster_name,
-                lustre=lustre,
-                further_lustre=further_lustre,
-                open_zfs=open_zfs,
-                release=release,
-                mirror=mirror,
-                instance_types=instance_types,
-                metrics=metrics,
-                further_zones=tuple(further_subnets or ()),
-            ),
-            judged=None if control_plane is None else [("node_groups", name) for name in node_groups or {}],
-        )
-        self.cluster = made.cluster
-        self._metrics, self._vpc = metrics, vpc
+        made = self._take(HyperPodEks, locals())
+        self._vpc = vpc
         self._config = cast("HyperPodEks", made.cluster.settings)
-        self.cluster_name = made.cluster.cluster_name
-        known = control_plane.security_groups if control_plane else None
-        self.security_groups = nodes_groups(self, security_groups or known or None, vpc, subnet)
-        self._connections = ec2.Connections(security_groups=self.security_groups)
         self._further = FurtherNetworks(
             self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
         )
-        self.key = ClusterKey.of(self, key or (control_plane.key if control_plane else None))
         system = parts = None
         if control_plane is None:
-            if vpc is None or not control_plane_subnets:
-                raise ValueError(
-                    "HyperPodEksCluster: give control_plane=, or vpc= and control_plane_subnets= to make one"
-                )
+            if vpc is None:
+                raise ValueError("HyperPodEksCluster: give control_plane=, or vpc= to make one")
+            control_plane_subnets = control_plane_subnets_of(self, control_plane_subnets, vpc)
             allow_use(self, self.key, *made.cluster.launched_by)
             control_plane = EksControlPlane(
                 self,
@@ -400,10 +377,10 @@ class HyperPodEksCluster(ClusterConstruct):
             cluster_name=self.control_plane.cluster_name,
             eks_cluster_arn=self.control_plane.cluster_arn,
             hyperpod_cluster_arn=self.cluster_arn,
-            metrics=addon_destination(self.cluster, self._metrics),
+            metrics=addon_destination(self.cluster, self._parts.metrics),
             issuer_url=issuer_url_of(self.control_plane),
             vpc=self._vpc,
-            workspace_arn=self._metrics.workspace_arn if self._metrics else None,
+            workspace_arn=self._parts.metrics.workspace_arn if self._parts.metrics else None,
             governance=governance_resources(self.cluster),
             after=[self.resource],
         )
@@ -427,9 +404,7 @@ class HyperPodEksCluster(ClusterConstruct):
             further_lustre=further_lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(
-                self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
-            ),
+            after=self._admitted(),
         )
 
 

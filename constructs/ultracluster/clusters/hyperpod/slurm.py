@@ -13,16 +13,11 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.directory import let_ask_directory
 from ultracluster.clusters.given import (
     Given,
-    Parts,
-    admitted,
-    given_cluster,
-    nodes_groups,
+    MadeCluster,
     scripts_bucket_of,
-    settings_for,
     use_bucket_key,
     waits_of_nodes,
 )
@@ -37,18 +32,17 @@ from ultracluster.clusters.state import state_bundles
 from ultracluster.config.environment import Access
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
 from ultracluster.config.orchestrator import HyperPodSlurm
-from ultracluster.config.storage import FIRST_LUSTRE
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster
 from ultracluster.model.leases import asked_of
-from ultracluster.model.mounts import told
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every
 from ultracluster.security.execution_role import HyperPodExecutionRole
 from ultracluster.storage.accounting_database import IAccountingDatabase
-from ultracluster.storage.lustre_file_system import mounts_of
+from ultracluster.storage.buckets import DataBucket
 from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -59,7 +53,7 @@ ENTRIES = {
 """Entry script by lifecycle mode; it lies directly below the prefix, as HyperPod requires."""
 
 
-class HyperPodSlurmCluster(ClusterConstruct):
+class HyperPodSlurmCluster(MadeCluster):
     """A HyperPod cluster with Slurm in one subnet.
 
     What is not given is made below it: security group, key, roles, bucket of the scripts. Its nodes bring
@@ -87,16 +81,16 @@ class HyperPodSlurmCluster(ClusterConstruct):
         subnet: ec2.ISubnet,
         further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
         role: GivenRoles = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
         further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         accounting: IAccountingDatabase | None = None,
-        scripts_bucket: s3.IBucket | None = None,
+        scripts_bucket: s3.IBucket | DataBucket | None = None,
         release: str | None = None,
         mirror: str | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
@@ -112,8 +106,8 @@ class HyperPodSlurmCluster(ClusterConstruct):
         Args:
             subnet: the one subnet, so that the service has no zone to choose.
             further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
-                does not leave a zone.
-            vpc: of the subnet; needed where no `security_groups` are given.
+                does not leave a zone. By default none.
+            vpc: of the subnet; needed where no `security_groups` are given; by default none.
             security_groups: of the nodes; each must allow all traffic from and to itself (`EfaSecurityGroup`,
                 of which one is made by default).
             role: of all nodes, or a mapping by role of node; each gets the statements that these nodes need.
@@ -123,22 +117,25 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 default.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
                 new cluster.
-            node_groups: node groups by name: one of role `controller`, with one node, and others.
-            lustre: mounted by the service.
-            further_lustre: mounted by the lifecycle scripts beside `lustre`, each at its own path, by name.
-            open_zfs: mounted by the service.
-            accounting: external accounting database; only with continuous provisioning.
+            node_groups: node groups by name: one of role `controller`, with one node, and others. No default
+                without `resolved`.
+            lustre: mounted by the service; by default none.
+            further_lustre: mounted by the lifecycle scripts beside `lustre`, each at its own path, by name;
+                by default none.
+            open_zfs: mounted by the service; by default none.
+            accounting: external accounting database; only with continuous provisioning; by default none.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for HyperPod with Slurm by default.
-            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            instance_types: those that the catalogue does not have, by name.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read; by default none.
+            instance_types: those that the catalogue does not have, by name; by default none.
             access: `node_metadata` and `metadata_users`: who on a node reaches the instance metadata, and
                 with it what the nodes' roles may; services only by default.
-            config: the settings as a model, instead of by keyword.
+            config: the settings as a model, instead of by keyword; by default the keywords say them.
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
             metrics: where nodes write metrics: `ClusterObservability(...).destination`; by default they
                 collect none.
-            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            resolved: what an environment file comes to, instead of groups, names, release and settings; by
+                default none, and the arguments say it.
             settings: fields of `HyperPodSlurm`: `provisioning`, `node_recovery`, `slurm_config_strategy`,
                 `node_roles`, `slurm_settings`, `lifecycle`.
 
@@ -147,34 +144,11 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        made = given_cluster(
-            self,
-            resolved=resolved,
-            settings=settings_for(self, HyperPodSlurm, config, settings, resolved),
-            parts=Parts(
-                node_groups=node_groups,
-                cluster_name=cluster_name,
-                lustre=lustre,
-                further_lustre=further_lustre,
-                open_zfs=open_zfs,
-                accounting=accounting,
-                release=release,
-                mirror=mirror,
-                instance_types=instance_types,
-                access=access,
-                metrics=metrics,
-                further_zones=tuple(further_subnets or ()),
-            ),
-        )
-        self.cluster = made.cluster
+        made = self._take(HyperPodSlurm, locals())
         self._config = cast("HyperPodSlurm", made.cluster.settings)
-        self.cluster_name = made.cluster.cluster_name
-        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
-        self._connections = ec2.Connections(security_groups=self.security_groups)
         self._further = FurtherNetworks(
             self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
         )
-        self.key = ClusterKey.of(self, key)
         self._rights = self._make_rights(subnet, role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
         self.role = self.roles.get("compute") or next(iter(self.roles.values()))
@@ -190,10 +164,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
             self, made.cluster, rights=self._distinct_rights, security_groups=self.security_groups
         )
         self.job_role = job_role(self, made.cluster, self.roles)
-        self._metrics = metrics
         let_write_metrics(made.cluster, metrics, self.roles.values())
-        lustres = {**({FIRST_LUSTRE: lustre} if lustre else {}), **(further_lustre or {})}
-        self._lustres, self._open_zfs = lustres, open_zfs
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
             if made.cluster.runs_scripts
@@ -209,14 +180,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
             *(one.internet_connectivity_established for one in self._further.subnets.values()),
-            *admitted(
-                self,
-                subnet=subnet,
-                lustre=lustre,
-                further_lustre=further_lustre,
-                open_zfs=open_zfs,
-                accounting=accounting,
-            ),
+            *self._admitted(),
             *ways,
             *([self._bundle] if self._bundle else ()),
         )
@@ -275,15 +239,9 @@ class HyperPodSlurmCluster(ClusterConstruct):
             ],
         )
 
-    def _upload(
-        self,
-        made: Given,
-        role: iam.IRole | None,
-    ) -> ScriptBundle | None:
+    def _upload(self, made: Given, role: iam.IRole | None) -> ScriptBundle | None:
         if self.scripts_bucket is None:
             return None
-        further = mounts_of(self._lustres)
-        lustre = further.pop(FIRST_LUSTRE, None)
         entry = ENTRIES[self._config.lifecycle].removesuffix(".sh")
         files = NodeFiles.of(entry, release=made.configurations.release)
         bundle = ScriptBundle(
@@ -294,10 +252,10 @@ class HyperPodSlurmCluster(ClusterConstruct):
             bundles=files.bundles(made.configurations.by_group, list(made.cluster.groups)),
             others=[*tools(made.configurations.of_all), *state_bundles(made.cluster)],
             deployed_values={
-                "mounts": told(lustre, self._open_zfs.mount if self._open_zfs else None, further),
+                "mounts": self._mounts(),
                 **deployed(self.job_role),
                 **state_deployed(made.cluster, self.scripts_bucket),
-                **metrics_deployed(made.cluster, self._metrics),
+                **metrics_deployed(made.cluster, self._parts.metrics),
             },
             role=role,
         )
@@ -319,15 +277,15 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 partition_names=[group.partition] if group.partition else None,
             ),
             life_cycle_config=self._lifecycle(name),
-            instance_storage_configs=[*volumes(self.cluster.groups[name], key), *self._mounts(name)],
+            instance_storage_configs=[*volumes(self.cluster.groups[name], key), *self._mounted(name)],
             **common_properties(group, self._further.of(group)),
         )
 
-    def _mounts(self, group: str) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
+    def _mounted(self, group: str) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
         """What the service mounts: of several Lustre file systems the first, the others are for our scripts.
         That it takes more than one of a kind is said nowhere."""
-        own = (one for name, one in self._lustres.items() if name in self.cluster.lustres_of(group))
-        return _mounts(next(own, None), self._open_zfs)
+        own = (one for name, one in self._parts.lustres.items() if name in self.cluster.lustres_of(group))
+        return _mounted(next(own, None), self._parts.open_zfs)
 
     def _lifecycle(self, group: str) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:
         if self._bundle is None:
@@ -341,7 +299,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         )
 
 
-def _mounts(
+def _mounted(
     lustre: ILustreFileSystem | None, open_zfs: IOpenZfsFileSystem | None
 ) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
     cluster = sagemaker.CfnCluster

@@ -14,14 +14,9 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.catalog.parallelcluster import provider_template
-from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.given import (
-    Parts,
-    admitted,
-    given_cluster,
-    nodes_groups,
+    MadeCluster,
     scripts_bucket_of,
-    settings_for,
     use_bucket_key,
     waits_of_nodes,
 )
@@ -43,6 +38,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.leases import asked_of
 from ultracluster.model.mounts import told
 from ultracluster.model.slurm_topology import head_writes_topology
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.network.existing import cidr_of
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.parallelcluster.configuration_file import cluster_configuration
@@ -51,6 +47,7 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every
 from ultracluster.storage.accounting_database import IAccountingDatabase
+from ultracluster.storage.buckets import DataBucket
 from ultracluster.storage.lustre_file_system import mounts_of
 from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
@@ -59,7 +56,7 @@ LONGEST_NAME = 40
 """With an accounting database, whose name on the head node is made of it."""
 
 
-class ParallelClusterCluster(ClusterConstruct):
+class ParallelClusterCluster(MadeCluster):
     """A ParallelCluster with Slurm in one subnet, and what its nodes are given.
 
     What is not given is made below it: security group, key, bucket of the scripts. ParallelCluster makes the
@@ -90,15 +87,15 @@ class ParallelClusterCluster(ClusterConstruct):
         further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
         vpc_id: str | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
-        key: kms.IKey | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
         further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         accounting: IAccountingDatabase | None = None,
-        scripts_bucket: s3.IBucket | None = None,
+        scripts_bucket: s3.IBucket | DataBucket | None = None,
         release: str | None = None,
         mirror: str | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
@@ -115,31 +112,37 @@ class ParallelClusterCluster(ClusterConstruct):
         Args:
             subnet: of all nodes but those of `further_subnets`.
             further_subnets: in other zones of the same VPC, by zone id: of head and login groups that name a
-                `zone_id`, where the other nodes are in a Local Zone.
-            vpc: of the subnet; needed where no `security_groups` are given.
-            vpc_id: its id, where no `vpc` is given; needed where `login_pools` are reached by SSH.
+                `zone_id`, where the other nodes are in a Local Zone. By default none.
+            vpc: of the subnet; needed where no `security_groups` are given; by default none.
+            vpc_id: its id, where no `vpc` is given; needed where `login_pools` are reached by SSH; by default
+                none.
             security_groups: of all nodes; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
             key: encrypts scripts and the copy of the database's password; made by default.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
                 new cluster.
-            node_groups: node groups by name: one of role `controller`, with one node, and others.
-            lustre: mounted by its id.
-            further_lustre: mounted by their ids beside `lustre`, each at its own path, by name.
-            open_zfs: mounted by the id of its root volume.
-            accounting: external accounting database.
+            node_groups: node groups by name: one of role `controller`, with one node, and others. No default
+                without `resolved`.
+            lustre: mounted by its id; by default none.
+            further_lustre: mounted by their ids beside `lustre`, each at its own path, by name; by default
+                none.
+            open_zfs: mounted by the id of its root volume; by default none.
+            accounting: external accounting database; by default none.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for ParallelCluster by default.
-            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            instance_types: those that the catalogue does not have, by name.
-            node_tags: of all that ParallelCluster makes; the CDK's own `Tags` do not get there.
-            removal_policy: RETAIN leaves the cluster where it is when it leaves the stack.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read; by default none.
+            instance_types: those that the catalogue does not have, by name; by default none.
+            node_tags: of all that ParallelCluster makes; the CDK's own `Tags` do not get there; by default
+                none.
+            removal_policy: RETAIN leaves the cluster where it is when it leaves the stack; by default it is
+                destroyed.
             access: `node_metadata` and `metadata_users`: who on a node reaches the instance metadata, and
                 with it what the nodes' roles may; services only by default.
-            config: the settings as a model, instead of by keyword.
+            config: the settings as a model, instead of by keyword; by default the keywords say them.
             metrics: where nodes write metrics: `ClusterObservability(...).destination`; by default they
                 collect none.
-            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            resolved: what an environment file comes to, instead of groups, names, release and settings; by
+                default none, and the arguments say it.
             settings: fields of `ParallelCluster`: `os`, `partitions`, `monitoring` and others.
 
         Raises:
@@ -147,37 +150,12 @@ class ParallelClusterCluster(ClusterConstruct):
                 would refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        made = given_cluster(
-            self,
-            resolved=resolved,
-            settings=settings_for(self, ParallelCluster, config, settings, resolved),
-            parts=Parts(
-                node_groups=node_groups,
-                cluster_name=cluster_name,
-                lustre=lustre,
-                further_lustre=further_lustre,
-                open_zfs=open_zfs,
-                accounting=accounting,
-                release=release,
-                mirror=mirror,
-                instance_types=instance_types,
-                access=access,
-                tags=node_tags,
-                metrics=metrics,
-                further_zones=tuple(further_subnets or ()),
-            ),
-            longest_name=LONGEST_NAME,
-        )
-        self.cluster = made.cluster
+        made = self._take(ParallelCluster, locals(), longest_name=LONGEST_NAME)
         self._settings = cast("ParallelCluster", made.cluster.settings)
         self._retain = removal_policy is not RemovalPolicy.DESTROY
-        self.cluster_name = made.cluster.cluster_name
         self.cluster_arn = Stack.of(self).format_arn(
             service="cloudformation", resource="stack", resource_name=f"{self.cluster_name}/*"
         )
-        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
-        self._connections = ec2.Connections(security_groups=self.security_groups)
-        self.key = ClusterKey.of(self, key)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
         software = made.cluster.environment.software
         self.policies = self._node_policies(software.mirror)
@@ -243,14 +221,7 @@ class ParallelClusterCluster(ClusterConstruct):
             self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
             self.resource.node.add_dependency(
                 *waits_of_nodes(subnet, self.security_groups),
-                *admitted(
-                    self,
-                    subnet=subnet,
-                    lustre=lustre,
-                    further_lustre=further_lustre,
-                    open_zfs=open_zfs,
-                    accounting=accounting,
-                ),
+                *self._admitted(),
                 *(self._ways_out(vpc) if vpc else ()),
             )
 

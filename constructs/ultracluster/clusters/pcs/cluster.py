@@ -16,16 +16,11 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.catalog.pcs import pcs_size_for
-from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.directory import let_ask_directory
 from ultracluster.clusters.given import (
     Given,
-    Parts,
-    admitted,
-    given_cluster,
-    nodes_groups,
+    MadeCluster,
     scripts_bucket_of,
-    settings_for,
     use_bucket_key,
     waits_of_nodes,
 )
@@ -44,15 +39,16 @@ from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster
 from ultracluster.model.leases import asked_of
-from ultracluster.model.mounts import as_arguments, told
+from ultracluster.model.mounts import as_arguments
 from ultracluster.model.parent_zone import parent_zone
+from ultracluster.network.efa_security_group import IEfaSecurityGroup
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.every_role import every
 from ultracluster.security.job_role import JobRole
 from ultracluster.security.node_role import NodeRole
 from ultracluster.slurm.configuration import slurm_configuration
-from ultracluster.storage.lustre_file_system import mounts_of
+from ultracluster.storage.buckets import DataBucket
 from ultracluster.storage.lustre_interface import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -63,7 +59,7 @@ ROLE_PATH = "/aws-pcs/"
 _CLUSTER = pcs.CfnCluster
 
 
-class PcsCluster(ClusterConstruct):
+class PcsCluster(MadeCluster):
     """A PCS cluster with Slurm in one subnet.
 
     What is not given is made below it: security group, key, roles, bucket of the scripts. PCS makes one
@@ -94,15 +90,15 @@ class PcsCluster(ClusterConstruct):
         subnet: ec2.ISubnet,
         further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None = None,
         role: GivenRoles = None,
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
         further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
-        scripts_bucket: s3.IBucket | None = None,
+        scripts_bucket: s3.IBucket | DataBucket | None = None,
         release: str | None = None,
         mirror: str | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
@@ -118,8 +114,8 @@ class PcsCluster(ClusterConstruct):
         Args:
             subnet: the one subnet of controller and nodes; PCS takes one.
             further_subnets: in other zones of the same VPC, by zone id: of login groups that name a
-                `zone_id`, where the other nodes are in a Local Zone.
-            vpc: of the subnet; needed where no `security_groups` are given.
+                `zone_id`, where the other nodes are in a Local Zone. By default none.
+            vpc: of the subnet; needed where no `security_groups` are given; by default none.
             security_groups: of controller and nodes; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
             role: of all nodes, or a mapping by role of node; PCS requires each below `/aws-pcs/`, or a name
@@ -129,21 +125,23 @@ class PcsCluster(ClusterConstruct):
                 policy; that of an imported key is its owner's, and a warning says what must be in it.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
                 new cluster.
-            node_groups: login and compute groups by name, each with its image.
-            lustre: mounted by the lifecycle scripts.
-            further_lustre: mounted beside `lustre`, each at its own path, by name.
-            open_zfs: mounted by the lifecycle scripts.
+            node_groups: login and compute groups by name, each with its image; no default without `resolved`.
+            lustre: mounted by the lifecycle scripts; by default none.
+            further_lustre: mounted beside `lustre`, each at its own path, by name; by default none.
+            open_zfs: mounted by the lifecycle scripts; by default none.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for PCS by default.
-            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            instance_types: those that the catalogue does not have, by name.
-            node_tags: of instances, volumes and interfaces; the CDK's own `Tags` do not get there.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read; by default none.
+            instance_types: those that the catalogue does not have, by name; by default none.
+            node_tags: of instances, volumes and interfaces; the CDK's own `Tags` do not get there; by default
+                none.
             access: `node_metadata` and `metadata_users`: who on a node reaches the instance metadata, and
                 with it what the nodes' roles may; services only by default.
-            config: the settings as a model, instead of by keyword.
+            config: the settings as a model, instead of by keyword; by default the keywords say them.
             metrics: where nodes write metrics: `ClusterObservability(...).destination`; by default they
                 collect none.
-            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            resolved: what an environment file comes to, instead of groups, names, release and settings; by
+                default none, and the arguments say it.
             settings: fields of `Pcs`: `size`, `slurm_version`, `accounting`, `partitions` and others.
 
         Raises:
@@ -152,35 +150,9 @@ class PcsCluster(ClusterConstruct):
                 validation.
         """
         super().__init__(scope, construct_id)
-        made = given_cluster(
-            self,
-            resolved=resolved,
-            settings=settings_for(self, Pcs, config, settings, resolved),
-            parts=Parts(
-                further_zones=tuple(further_subnets or ()),
-                node_groups=node_groups,
-                cluster_name=cluster_name,
-                lustre=lustre,
-                further_lustre=further_lustre,
-                open_zfs=open_zfs,
-                release=release,
-                mirror=mirror,
-                instance_types=instance_types,
-                access=access,
-                tags=node_tags,
-                metrics=metrics,
-            ),
-            longest_name=LONGEST_NAME,
-        )
-        self.cluster = made.cluster
+        made = self._take(Pcs, locals(), longest_name=LONGEST_NAME)
         self._config = cast("Pcs", made.cluster.settings)
-        self.cluster_name = made.cluster.cluster_name
-        self._subnet, self._tags, self._further_subnets = subnet, node_tags, dict(further_subnets or {})
-        self.security_groups = nodes_groups(
-            self, security_groups, vpc, subnet, ipv6=self._config.network_type == "ipv6"
-        )
-        self._connections = ec2.Connections(security_groups=self.security_groups)
-        self.key = ClusterKey.of(self, key)
+        self._subnet = subnet
         allow_use(self, self.key, *made.cluster.launched_by)
         self._rights = self._make_rights(role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
@@ -196,24 +168,12 @@ class PcsCluster(ClusterConstruct):
         )
         self.job_role = job_role(self, made.cluster, self.roles)
         let_write_metrics(made.cluster, metrics, self.roles.values())
-        mounts = told(
-            lustre.mount if lustre else None,
-            open_zfs.mount if open_zfs else None,
-            mounts_of(further_lustre),
-        )
         self._scripts: GroupScripts | None = None
         with made.in_words_of_rules():
             state = arguments(self.cluster, self.scripts_bucket) if self.scripts_bucket else []
-            told_at_deploy = [*as_arguments(mounts), *_arguments(self.job_role), *state]
+            told_at_deploy = [*as_arguments(self._mounts()), *_arguments(self.job_role), *state]
             self._bundle = self._upload(made, [*told_at_deploy, *metrics_arguments(self.cluster, metrics)])
-            self._make(
-                [
-                    *admitted(
-                        self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
-                    ),
-                    *ways,
-                ]
-            )
+            self._make([*self._admitted(), *ways])
 
     def _make_rights(self, given: GivenRoles) -> dict[Role, NodeRole]:
         """Of each role of node; one object where several have one role."""
@@ -290,7 +250,7 @@ class PcsCluster(ClusterConstruct):
             key=self.key,
             instance_profiles={name: one.instance_profile for name, one in self._rights.items()},
             scripts=self._scripts,
-            tags=self._tags,
+            tags=self._parts.node_tags,
         )
         self.groups = {name: groups.add(group) for name, group in self.cluster.groups.items()}
         for name, made in self.groups.items():
@@ -310,7 +270,7 @@ class PcsCluster(ClusterConstruct):
 
     def _subnet_ids(self) -> dict[str, str]:
         """Facts of the nodes' subnets, by zone id."""
-        further = {zone: one.subnet_id for zone, one in self._further_subnets.items()}
+        further = {zone: one.subnet_id for zone, one in (self._parts.further_subnets or {}).items()}
         return {self.cluster.environment.network.zone_id: self._subnet.subnet_id, **further}
 
     def _upload(self, made: Given, told_at_deploy: Sequence[str]) -> ScriptBundle | None:

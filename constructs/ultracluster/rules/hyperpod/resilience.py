@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ultracluster.catalog.hyperpod_eks import governance_floor, training_operator_floor
 from ultracluster.config.base import s3_place
@@ -305,5 +305,5 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.removeprefix("v").partition("-")[0].split("."))
 
 
-def _and(words: tuple[str, ...]) -> str:
+def _and(words: Sequence[str]) -> str:
     return " and ".join(words)
