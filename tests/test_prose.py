@@ -35,8 +35,10 @@ def test_lines_are_those_that_the_diff_adds() -> None:
 
 def test_a_line_that_moved_is_not_new() -> None:
     moved = DIFF + "--- /dev/null\n+++ b/docs/b.md\n@@ -0,0 +1,2 @@\n+  gone\n+fresh\n"
+    quoted = moved.replace("+  gone", '+    """gone."""')
 
-    assert added_lines(moved) == {"docs/a.md": {4, 5, 11}, "docs/b.md": {2}}
+    for diff in (moved, quoted):
+        assert added_lines(diff) == {"docs/a.md": {4, 5, 11}, "docs/b.md": {2}}
 
 
 def test_code_of_python_is_no_text_and_columns_stay() -> None:

@@ -33,7 +33,7 @@ def test_each_module_of_a_subject_has_a_rule() -> None:
 def test_titles_are_unique_and_sourced(rule_set: RuleSet) -> None:
     of_set = rule_set.rules
     assert len({rule.title for rule in of_set}) == len(of_set)
-    assert all(rule.source and not rule.title.endswith(".") for rule in of_set)
+    assert all(rule.title and rule.source and not rule.title.endswith(".") for rule in of_set)
     assert all(rule.id.startswith(rule_set.prefix) for rule in of_set)
 
 
@@ -42,7 +42,7 @@ def test_the_number_of_a_rule_that_is_gone_is_not_given_again() -> None:
 
     assert rule_set.next_number == 3
     with pytest.raises(ValueError, match=r"ABC002 is retired \(ABC003 says it\): take 3"):
-        rule_set.rule(2, "error", "A title", source="a page")(lambda: iter(()))
+        rule_set.error(2, "a page")(lambda: iter(()))
 
 
 def test_ids_are_unique() -> None:

@@ -94,7 +94,7 @@ TEXT = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", t
 
 
 def added_lines(diff: str) -> dict[str, set[int] | None]:
-    """Line numbers by file, of a diff without context; a line that only moved, from any file, is none."""
+    """Line numbers by file, of a diff without context; a text that only moved, from any file, is none."""
     added: dict[str, dict[int, str]] = {}
     lines: dict[int, str] = {}
     removed: set[str] = set()
@@ -105,12 +105,17 @@ def added_lines(diff: str) -> dict[str, set[int] | None]:
         elif hunk := re.match(r"@@ -\S+ \+(\d+)", line):
             number = int(hunk[1])
         elif line.startswith("-") and not line.startswith("--- "):
-            removed.add(line[1:].strip())
+            removed.add(_bare(line[1:]))
         elif line.startswith("+"):
-            lines[number] = line[1:].strip()
+            lines[number] = _bare(line[1:])
             number += 1
     new = {name: {at for at, text in rows.items() if text not in removed} for name, rows in added.items()}
     return {name: numbers for name, numbers in new.items() if numbers}
+
+
+def _bare(line: str) -> str:
+    """Return a line without punctuation at its ends: a title that became a docstring is the same."""
+    return line.strip(" \t\"',.")
 
 
 def _among(names: list[str], added: dict[str, set[int] | None]) -> dict[str, set[int] | None]:

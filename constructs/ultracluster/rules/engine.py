@@ -1,10 +1,10 @@
 """Rules: what AWS would refuse, or silently get wrong. One small function per rule.
 
-A rule is a generator that takes what it judges (a Lustre file system, a node group, a network; the whole
-cluster where it must) and yields a `Breach` for each thing that is wrong, with its place in that part. The
-engine finds the parts of a file, and adds paths, lines and carets. A rule may assume that the *shape* of the
-part is right and that other rules report their own subject: a rule that cannot judge (an unknown instance
-type, a network that does not parse) yields nothing.
+A rule is a generator. Its docstring begins with its title: what must hold. It takes what it judges (a Lustre
+file system, a node group, a network; the whole cluster where it must) and yields a `Breach` for each thing
+that is wrong, with its place in that part. The engine finds the parts of a file, and adds paths, lines and
+carets. A rule may assume that the *shape* of the part is right and that other rules report their own
+subject: a rule that cannot judge (an unknown instance type, a network that does not parse) yields nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from inspect import signature
-from typing import Any, get_type_hints
+from inspect import getdoc, signature
+from typing import Any, TypedDict, Unpack, get_type_hints
 
 from ultracluster.config import Finding, Loaded
 from ultracluster.config.findings import Severity, YamlPath, dotted
@@ -22,9 +22,6 @@ from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.remedy import Remedy, drop, inside
 from ultracluster.model import resolve
 from ultracluster.rules.parts import parts_of
-
-Check = Callable[..., Iterator["Breach"]]
-"""Takes the part that it judges, and what it must know besides: see `Rule.takes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +39,32 @@ class Breach:
         return self.remedy.placed(self.path).text(self.path)
 
 
+Breaches = Iterator[Breach]
+Check = Callable[..., Breaches]
+"""Takes the part that it judges, and what else it must know: see `Rule.takes`."""
+_Decorator = Callable[[Check], Check]
+_READ = "2026-11-20"
+"""The day on which sources without a day of their own were read."""
+
+
+class Scope(TypedDict, total=False):
+    """What a rule may have besides its source."""
+
+    by_hand: str
+    """A command that shows the same thing in an account."""
+    kinds: frozenset[OrchestratorKind] | None
+    """Orchestrators that it is about, where those of its set are too many."""
+    settles: bool
+    """The cause of the warning may end without a change of the file, as by a lock: an acknowledgement of it
+    is never out of date."""
+    until_acknowledged: bool
+    """An acknowledgement turns the error into a warning: AWS would accept it, and only its user knows whether
+    it is intended."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule of AWS and where AWS says so."""
+    """A rule of AWS and where AWS says so; what is not described here is in `Scope`."""
 
     id: str
     severity: Severity
@@ -54,15 +74,10 @@ class Rule:
     """When the source was read, `yyyy-mm-dd`."""
     check: Check
     by_hand: str = ""
-    """A command that shows the same thing in an account."""
     kinds: frozenset[OrchestratorKind] | None = None
     """Orchestrators that it is about; None is all of them."""
     settles: bool = False
-    """What it warns of may end without a change of the file, as by a lock: an acknowledgement of it is never
-    out of date."""
     until_acknowledged: bool = False
-    """An error that an acknowledgement turns into a warning: AWS would take it, and only its user knows
-    whether it is meant."""
 
     @cached_property
     def takes(self) -> tuple[Any, ...]:
@@ -112,58 +127,57 @@ class RuleSet:
         used = [int(rule_id.removeprefix(self.prefix)) for rule_id in self._rules]
         return 1 + max((*used, *self.retired), default=0)
 
-    def rule(
+    def error(self, number: int, source: str, date: str = _READ, **rest: Unpack[Scope]) -> _Decorator:
+        """Add the decorated check as the error `<prefix><number>`.
+
+        Args:
+            number: `ultracluster rules --next` prints it.
+            source: the page, model or thread in which AWS (or a measurement) says so.
+            date: the day on which the source was read.
+            rest: see `Scope`.
+
+        Raises:
+            ValueError: the number is taken, or was that of a retired rule.
+        """
+        return lambda check: self.add(number, "error", title_of(check), source, date, check, **rest)
+
+    def warning(self, number: int, source: str, date: str = _READ, **rest: Unpack[Scope]) -> _Decorator:
+        """Add the decorated check as the warning `<prefix><number>`: see `error`."""
+        return lambda check: self.add(number, "warning", title_of(check), source, date, check, **rest)
+
+    def add(
         self,
         number: int,
         severity: Severity,
         title: str,
-        *,
         source: str,
-        date: str = "2026-11-20",
-        by_hand: str = "",
-        kinds: frozenset[OrchestratorKind] | None = None,
-        settles: bool = False,
-        until_acknowledged: bool = False,
-    ) -> Callable[[Check], Check]:
-        """Add the decorated check as `<prefix><number>`.
+        date: str,
+        check: Check,
+        **rest: Unpack[Scope],
+    ) -> Check:
+        """Add a check that is made of data."""
+        rest.setdefault("kinds", self.kinds)
+        rule = Rule(
+            id=f"{self.prefix}{number:03d}",
+            severity=severity,
+            title=title,
+            source=source,
+            date=date,
+            check=check,
+            **rest,
+        )
+        if rule.id in self._rules:
+            raise ValueError(f"{rule.id} is taken; the next number of {self.prefix} is {self.next_number}")
+        if number in self.retired:
+            raise ValueError(f"{rule.id} is retired ({self.retired[number]}): take {self.next_number}")
+        self._rules[rule.id] = rule
+        return check
 
-        Args:
-            number: `ultracluster rules --next` hands it out.
-            title: the rule as a statement of what must hold; it heads its entry in docs/rules.md.
-            source: the page, model or thread in which AWS (or a measurement) says so.
-            date: the day on which the source was read.
-            by_hand: a command with which the same thing can be seen in an account.
-            kinds: orchestrators that it is about, where those of the set are too many.
-            settles: what it warns of may end without a change of the file.
-            until_acknowledged: an error that an acknowledgement turns into a warning.
 
-        Raises:
-            ValueError: the number is taken, or was that of a rule that is gone.
-        """
-
-        def add(check: Check) -> Check:
-            rule = Rule(
-                id=f"{self.prefix}{number:03d}",
-                severity=severity,
-                title=title,
-                source=source,
-                date=date,
-                check=check,
-                by_hand=by_hand,
-                kinds=self.kinds if kinds is None else kinds,
-                settles=settles,
-                until_acknowledged=until_acknowledged,
-            )
-            if rule.id in self._rules:
-                raise ValueError(
-                    f"{rule.id} is taken; the next number of {self.prefix} is {self.next_number}"
-                )
-            if number in self.retired:
-                raise ValueError(f"{rule.id} is retired ({self.retired[number]}): take {self.next_number}")
-            self._rules[rule.id] = rule
-            return check
-
-        return add
+def title_of(check: Check) -> str:
+    """Return the first paragraph of a check's docstring: its rule as a statement of what must hold."""
+    title = (getdoc(check) or "").partition("\n\n")[0]
+    return " ".join(title.split()).removesuffix(".")
 
 
 def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:

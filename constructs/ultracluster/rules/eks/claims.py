@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ultracluster.catalog import InstanceType
@@ -13,7 +13,7 @@ from ultracluster.config.remedy import DROP, beside, drop, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.devices import compute_domain_types, imex_groups
 from ultracluster.rules.eks.groups import EKS_ONLY
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS, HYPERPOD, KUBERNETES
 
 DATE = "2026-11-23"
@@ -25,15 +25,9 @@ _IMAGE = "20251103"
 """Date of the first image with driver 580."""
 
 
-@EKS.rule(
-    80,
-    "warning",
-    "NVLink joins the nodes of UltraServers on EKS",
-    source=f"{ULTRASERVERS}: DRA is a requirement to use them",
-    date=DATE,
-    kinds=EKS_ONLY,
-)
-def domains_off(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(80, f"{ULTRASERVERS}: DRA is a requirement to use them", DATE, kinds=EKS_ONLY)
+def domains_off(settings: Eks, cluster: Cluster) -> Breaches:
+    """NVLink joins the nodes of UltraServers on EKS."""
     for name, group in imex_groups(cluster).items():
         if not settings.compute_domains:
             yield Breach(
@@ -45,14 +39,9 @@ def domains_off(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
             return
 
 
-@EKS.rule(
-    81,
-    "error",
-    "UltraServers have Kubernetes 1.33 or later",
-    source=f"{ULTRASERVERS}: Considerations",
-    date=DATE,
-)
-def release_of_domains(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.error(81, f"{ULTRASERVERS}: Considerations", DATE)
+def release_of_domains(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """UltraServers have Kubernetes 1.33 or later."""
     groups = imex_groups(cluster)
     if groups and _minor(settings.kubernetes_version) < 33:
         yield Breach(
@@ -63,15 +52,9 @@ def release_of_domains(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterato
         )
 
 
-@EKS.rule(
-    82,
-    "error",
-    "Pods claim EFA interfaces on Kubernetes 1.34 or later",
-    source=f"{EFA}: Prerequisites",
-    date=DATE,
-    kinds=EKS_ONLY,
-)
-def release_of_claims(settings: Eks) -> Iterator[Breach]:
+@EKS.error(82, f"{EFA}: Prerequisites", DATE, kinds=EKS_ONLY)
+def release_of_claims(settings: Eks) -> Breaches:
+    """Pods claim EFA interfaces on Kubernetes 1.34 or later."""
     if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) < 34:
         yield Breach(
             ("kubernetes_version",),
@@ -81,15 +64,14 @@ def release_of_claims(settings: Eks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
+@EKS.warning(
     83,
-    "warning",
-    "The chart of the EFA DRA driver is for the Kubernetes release",
-    source="aws/eks-charts 5239609, stable/aws-dranet/README.md: Kubernetes 1.35+; the EKS User Guide: 1.34",
-    date=DATE,
+    "aws/eks-charts 5239609, stable/aws-dranet/README.md: Kubernetes 1.35+; the EKS User Guide: 1.34",
+    DATE,
     kinds=EKS_ONLY,
 )
-def release_of_chart(settings: Eks) -> Iterator[Breach]:
+def release_of_chart(settings: Eks) -> Breaches:
+    """The chart of the EFA DRA driver is for the Kubernetes release."""
     if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) == 34:
         yield Breach(
             ("kubernetes_version",),
@@ -99,15 +81,9 @@ def release_of_chart(settings: Eks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    84,
-    "error",
-    "Nodes whose EFA interfaces are claimed do not come for waiting pods",
-    source=f"{EFA}: Karpenter with static capacity only",
-    date=DATE,
-    kinds=EKS_ONLY,
-)
-def claims_of_elastic_nodes(group: Group, settings: Eks) -> Iterator[Breach]:
+@EKS.error(84, f"{EFA}: Karpenter with static capacity only", DATE, kinds=EKS_ONLY)
+def claims_of_elastic_nodes(group: Group, settings: Eks) -> Breaches:
+    """Nodes whose EFA interfaces are claimed do not come for waiting pods."""
     if settings.efa_devices == "dra" and group.for_pods and _has_efa(group):
         fixed: dict[YamlPath, Any] = {("count",): group.most_nodes, ("max_count",): DROP}
         yield Breach(
@@ -118,15 +94,9 @@ def claims_of_elastic_nodes(group: Group, settings: Eks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    85,
-    "warning",
-    "Pods claim EFA interfaces only where there are some",
-    source="this configuration: orchestrator.efa_devices",
-    date=DATE,
-    kinds=EKS_ONLY,
-)
-def claims_of_nothing(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(85, "this configuration: orchestrator.efa_devices", DATE, kinds=EKS_ONLY)
+def claims_of_nothing(settings: Eks, cluster: Cluster) -> Breaches:
+    """Pods claim EFA interfaces only where there are some."""
     groups = cluster.with_role("compute").values()
     known = all(None not in group.types for group in groups)
     if settings.efa_devices == "dra" and known and not any(map(_has_efa, groups)):
@@ -137,14 +107,9 @@ def claims_of_nothing(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    86,
-    "error",
-    "GPUs of an UltraServer are not divided by MIG",
-    source=f"{ULTRASERVERS}: the driver's CDMM excludes MIG and vGPU",
-    date=DATE,
-)
-def mig_without_cdmm(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(86, f"{ULTRASERVERS}: the driver's CDMM excludes MIG and vGPU", DATE)
+def mig_without_cdmm(group: Group, settings: Eks | HyperPodEks) -> Breaches:
+    """GPUs of an UltraServer are not divided by MIG."""
     if group.settings.mig_key and group.launcher == settings.kind and _imex(group):
         yield Breach(
             (group.settings.mig_key,),
@@ -153,15 +118,11 @@ def mig_without_cdmm(group: Group, settings: Eks | HyperPodEks) -> Iterator[Brea
         )
 
 
-@EKS.rule(
-    87,
-    "warning",
-    "The image of UltraServers has the driver for them",
-    source=f"{ULTRASERVERS}: v20251103 or later is recommended, with NVIDIA driver 580",
-    date=DATE,
-    kinds=EKS_ONLY,
+@EKS.warning(
+    87, f"{ULTRASERVERS}: v20251103 or later is recommended, with NVIDIA driver 580", DATE, kinds=EKS_ONLY
 )
-def image_of_domains(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
+def image_of_domains(settings: Eks, cluster: Cluster) -> Breaches:
+    """The image of UltraServers has the driver for them."""
     release = settings.node_image_release
     if release and imex_groups(cluster) and (date := release.rpartition("-")[2]) < _IMAGE:
         yield Breach(
@@ -172,14 +133,9 @@ def image_of_domains(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    88,
-    "warning",
-    "Nodes of UltraServers are labelled with their NVLink domain",
-    source=f"{ULTRASERVERS}: GPU feature discovery sets nvidia.com/gpu.clique",
-    date=DATE,
-)
-def domains_without_labels(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(88, f"{ULTRASERVERS}: GPU feature discovery sets nvidia.com/gpu.clique", DATE)
+def domains_without_labels(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """Nodes of UltraServers are labelled with their NVLink domain."""
     if settings.gpu_plugin == "none" and compute_domain_types(cluster):
         yield Breach(
             ("gpu_plugin",),
@@ -189,14 +145,9 @@ def domains_without_labels(settings: Eks | HyperPodEks, cluster: Cluster) -> Ite
         )
 
 
-@EKS.rule(
-    89,
-    "error",
-    "One of NVIDIA's drivers hands out the GPUs",
-    source=f"{NVIDIA}: with both on one node two pods get the same GPU",
-    date=DATE,
-)
-def two_for_gpus(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(89, f"{NVIDIA}: with both on one node two pods get the same GPU", DATE)
+def two_for_gpus(settings: Eks | HyperPodEks) -> Breaches:
+    """One of NVIDIA's drivers hands out the GPUs."""
     asked = settings.chart_values.get(NVIDIA_CHART, {})
     gpus = _at(asked, "resources", "gpus", "enabled")
     if gpus is True and settings.gpu_plugin != "none":
@@ -208,17 +159,16 @@ def two_for_gpus(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
+@EKS.warning(
     90,
-    "warning",
-    "Task governance admits jobs that claim devices",
-    source="kubernetes-sigs/kueue v0.19.2, pkg/features/kube_features.go: since 0.18 jobs with claims that "
+    "kubernetes-sigs/kueue v0.19.2, pkg/features/kube_features.go: since 0.18 jobs with claims that "
     "are mapped to no resource are refused; AWS does not say which Kueue the add-on has",
-    date=DATE,
+    DATE,
     kinds=HYPERPOD & KUBERNETES,
     by_hand="kubectl get deployment -n kueue-system -o jsonpath='{..image}'",
 )
-def governed_claims(settings: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def governed_claims(settings: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Task governance admits jobs that claim devices."""
     if settings.task_governance and compute_domain_types(cluster):
         yield Breach(
             ("task_governance",),

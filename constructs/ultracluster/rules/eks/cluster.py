@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 
 from ultracluster.catalog.eks import charts
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -13,17 +12,13 @@ from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects
 from ultracluster.model.team_shares import scheduler_of
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 
-@EKS.rule(
-    7,
-    "warning",
-    "At least one principal may use the cluster",
-    source="EKS User Guide, Grant IAM users access with access entries",
-)
-def no_admins(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.warning(7, "EKS User Guide, Grant IAM users access with access entries")
+def no_admins(settings: Eks | HyperPodEks) -> Breaches:
+    """At least one principal may use the cluster."""
     if not settings.admins:
         yield Breach(
             (),
@@ -33,13 +28,9 @@ def no_admins(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    8,
-    "error",
-    "A Kubernetes cluster has no Slurm accounting database",
-    source="this configuration: accounting_database is Slurm's",
-)
-def no_accounting(database: RdsMySql | ExistingDatabase) -> Iterator[Breach]:
+@EKS.error(8, "this configuration: accounting_database is Slurm's")
+def no_accounting(database: RdsMySql | ExistingDatabase) -> Breaches:
+    """A Kubernetes cluster has no Slurm accounting database."""
     yield Breach(
         (),
         "this database is for Slurm's accounting, and there is no Slurm here: nothing would use it.",
@@ -47,13 +38,9 @@ def no_accounting(database: RdsMySql | ExistingDatabase) -> Iterator[Breach]:
     )
 
 
-@EKS.rule(
-    9,
-    "error",
-    "A closed network has a repository with copies of the charts",
-    source="catalog/charts.json: makers' public repositories",
-)
-def closed_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.error(9, "catalog/charts.json: makers' public repositories")
+def closed_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """A closed network has a repository with copies of the charts."""
     if cluster.environment.network.egress != "closed" or not _has_charts(settings, cluster):
         return
     if not settings.chart_repository:
@@ -69,10 +56,9 @@ def closed_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Bre
         )
 
 
-@EKS.rule(
-    10, "error", "chart_values names charts that exist", source="this configuration: catalog/charts.json"
-)
-def chart_names(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(10, "this configuration: catalog/charts.json")
+def chart_names(settings: Eks | HyperPodEks) -> Breaches:
+    """chart_values names charts that exist."""
     for name in settings.chart_values:
         if name not in charts():
             near = difflib.get_close_matches(name, list(charts()), n=1)
@@ -83,13 +69,9 @@ def chart_names(settings: Eks | HyperPodEks) -> Iterator[Breach]:
             )
 
 
-@EKS.rule(
-    11,
-    "error",
-    "Kubeflow Trainer is installed together with JobSet",
-    source="kubeflow/trainer, charts/kubeflow-trainer (jobset.install)",
-)
-def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(11, "kubeflow/trainer, charts/kubeflow-trainer (jobset.install)")
+def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Breaches:
+    """Kubeflow Trainer is installed together with JobSet."""
     if settings.kubeflow_trainer and not settings.jobset:
         yield Breach(
             ("kubeflow_trainer",),
@@ -98,14 +80,9 @@ def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    13,
-    "error",
-    "A closed network has a copy of the MPI operator's image",
-    source="catalog/mpi_operator.json: its maker's public image",
-    date="2026-11-21",
-)
-def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Iterator[Breach]:
+@EKS.error(13, "catalog/mpi_operator.json: its maker's public image", "2026-11-21")
+def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Breaches:
+    """A closed network has a copy of the MPI operator's image."""
     if settings.mpi_operator and not settings.mpi_operator_image and network.egress == "closed":
         yield Breach(
             ("mpi_operator",),
@@ -114,14 +91,9 @@ def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Iterat
         )
 
 
-@EKS.rule(
-    107,
-    "warning",
-    "RayJobs should be admitted by Kueue",
-    source="kubernetes-sigs/kueue v0.19.2, pkg/controller/jobs/rayjob",
-    date="2026-11-28",
-)
-def uncounted_rayjobs(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(107, "kubernetes-sigs/kueue v0.19.2, pkg/controller/jobs/rayjob", "2026-11-28")
+def uncounted_rayjobs(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """RayJobs should be admitted by Kueue."""
     scheduler = scheduler_of(cluster)
     if settings.kuberay and scheduler != "kueue":
         yield Breach(

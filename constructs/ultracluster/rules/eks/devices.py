@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import drop, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 
-@EKS.rule(
-    33,
-    "error",
-    "The GPU operator is installed only where there are NVIDIA GPUs",
-    source="NVIDIA/gpu-operator; Neuron documentation, Neuron Helm chart",
-)
-def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.error(33, "NVIDIA/gpu-operator; Neuron documentation, Neuron Helm chart")
+def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """The GPU operator is installed only where there are NVIDIA GPUs."""
     if settings.gpu_plugin == "gpu-operator" and not _makers(cluster) & {"NVIDIA", None}:
         yield Breach(
             ("gpu_plugin",),
@@ -26,13 +20,9 @@ def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Iter
         )
 
 
-@EKS.rule(
-    34,
-    "warning",
-    "A device plugin makes the GPUs available to pods",
-    source="Kubernetes documentation, Device Plugins",
-)
-def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(34, "Kubernetes documentation, Device Plugins")
+def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """A device plugin makes the GPUs available to pods."""
     if settings.gpu_plugin == "none" and "NVIDIA" in _makers(cluster):
         yield Breach(
             ("gpu_plugin",),
@@ -41,13 +31,9 @@ def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
         )
 
 
-@EKS.rule(
-    35,
-    "warning",
-    "Lifecycle scripts set nodes up for Lustre over EFA",
-    source="EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)",
-)
-def lustre_over_tcp(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(35, "EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)")
+def lustre_over_tcp(settings: Eks, cluster: Cluster) -> Breaches:
+    """Lifecycle scripts set nodes up for Lustre over EFA."""
     if settings.lifecycle == "none" and any(one.efa for one in cluster.lustres.values()):
         yield Breach(
             ("lifecycle",),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.eks import ami_type, node_group_limits
 from ultracluster.config.kubernetes import Eks
 from ultracluster.config.network import Network
@@ -11,19 +9,18 @@ from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.remedy import Remedy, anywhere, ask, beside, inside, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.eks.network import free_service_network
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 EKS_ONLY = frozenset[OrchestratorKind]({"eks"})
 
 
-@EKS.rule(
+@EKS.error(
     21,
-    "error",
-    "The cluster has at least one system node",
-    source="EKS User Guide, Manage CoreDNS for DNS in Amazon EKS clusters; awslabs/ml-container-creator#297",
+    "EKS User Guide, Manage CoreDNS for DNS in Amazon EKS clusters; awslabs/ml-container-creator#297",
 )
-def system_group(cluster: Cluster) -> Iterator[Breach]:
+def system_group(cluster: Cluster) -> Breaches:
+    """The cluster has at least one system node."""
     if not any(group.settings.count for group in cluster.with_role("system").values()):
         yield Breach(
             ("node_groups",),
@@ -34,13 +31,9 @@ def system_group(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    22,
-    "warning",
-    "System groups have two or more on-demand nodes without accelerators",
-    source="EKS Best Practices Guide, Reliability: applications",
-)
-def modest_system(group: Group) -> Iterator[Breach]:
+@EKS.warning(22, "EKS Best Practices Guide, Reliability: applications")
+def modest_system(group: Group) -> Breaches:
+    """System groups have two or more on-demand nodes without accelerators."""
     if group.role != "system":
         return
     if group.settings.count == 1:
@@ -65,14 +58,9 @@ def modest_system(group: Group) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    27,
-    "error",
-    "EKS has an image for the instance type",
-    source="EKS API reference, Nodegroup (amiType): no Neuron image for Arm",
-    kinds=EKS_ONLY,
-)
-def image_for_type(group: Group) -> Iterator[Breach]:
+@EKS.error(27, "EKS API reference, Nodegroup (amiType): no Neuron image for Arm", kinds=EKS_ONLY)
+def image_for_type(group: Group) -> Breaches:
+    """EKS has an image for the instance type."""
     kind = group.type
     if kind and not group.settings.image and ami_type(kind) is None:
         yield Breach(
@@ -82,14 +70,9 @@ def image_for_type(group: Group) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    28,
-    "error",
-    "A group with an image of your own requires service_cidr",
-    source="awslabs/amazon-eks-ami, nodeadm: NodeConfig (cluster.cidr)",
-    kinds=EKS_ONLY,
-)
-def image_needs_services(group: Group, settings: Eks, network: Network) -> Iterator[Breach]:
+@EKS.error(28, "awslabs/amazon-eks-ami, nodeadm: NodeConfig (cluster.cidr)", kinds=EKS_ONLY)
+def image_needs_services(group: Group, settings: Eks, network: Network) -> Breaches:
+    """A group with an image of your own requires service_cidr."""
     image = group.settings.image
     if image and not group.by_karpenter and not settings.service_cidr:
         yield Breach(
@@ -100,15 +83,14 @@ def image_needs_services(group: Group, settings: Eks, network: Network) -> Itera
         )
 
 
-@EKS.rule(
+@EKS.warning(
     29,
-    "warning",
-    "The cluster is within EKS's default quotas",
-    source="Amazon EKS service quotas: managed node groups per cluster, nodes per managed node group",
+    "Amazon EKS service quotas: managed node groups per cluster, nodes per managed node group",
     by_hand="aws service-quotas list-service-quotas --service-code eks --query 'Quotas[].[QuotaName,Value]'",
     kinds=EKS_ONLY,
 )
-def within_quotas(cluster: Cluster) -> Iterator[Breach]:
+def within_quotas(cluster: Cluster) -> Breaches:
+    """The cluster is within EKS's default quotas."""
     groups, nodes = node_group_limits()
     managed = {name: group for name, group in cluster.groups.items() if not group.by_karpenter}
     if len(managed) > groups:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.remedy import ask, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 
-@EKS.rule(
+@EKS.warning(
     57,
-    "warning",
-    "The acceptance job is let into the namespace `default`",
-    source="Kubernetes documentation, Pod Security Standards (restricted: no root); acceptance/mpijob.yaml",
-    date="2026-11-22",
+    "Kubernetes documentation, Pod Security Standards (restricted: no root); acceptance/mpijob.yaml",
+    "2026-11-22",
 )
-def acceptance_is_refused(cluster: Cluster) -> Iterator[Breach]:
+def acceptance_is_refused(cluster: Cluster) -> Breaches:
+    """The acceptance job is let into the namespace `default`."""
     settings = cluster.kubernetes
     if settings and settings.mpi_operator and settings.pod_security == "restricted":
         yield Breach(
@@ -28,15 +25,14 @@ def acceptance_is_refused(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
+@EKS.warning(
     58,
-    "warning",
-    "Pods on nodes with EFA may lock memory",
-    source="awslabs/amazon-eks-ami, nodeadm base-runtime-spec.json (no RLIMIT_MEMLOCK); systemd-system.conf, "
+    "awslabs/amazon-eks-ami, nodeadm base-runtime-spec.json (no RLIMIT_MEMLOCK); systemd-system.conf, "
     "DefaultLimitMEMLOCK; libfabric, prov/efa/docs/overview.md",
-    date="2026-11-22",
+    "2026-11-22",
 )
-def little_locked_memory(cluster: Cluster) -> Iterator[Breach]:
+def little_locked_memory(cluster: Cluster) -> Breaches:
+    """Pods on nodes with EFA may lock memory."""
     if cluster.runs_scripts:
         return
     for group in cluster.with_role("compute").values():

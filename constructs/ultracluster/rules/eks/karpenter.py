@@ -12,7 +12,7 @@ from ultracluster.config.kubernetes import Karpenter
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, inside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 DOCUMENTATION = "Karpenter 1.14 documentation"
@@ -20,15 +20,14 @@ CLASSES = f"{DOCUMENTATION}, NodeClasses"
 DATE = "2026-11-21"
 
 
-@EKS.rule(
+@EKS.error(
     50,
-    "error",
-    "karpenter.groups names existing compute groups, each once",
-    source=f"{DOCUMENTATION}, Getting Started: the controller needs a node that it did not launch; "
+    f"{DOCUMENTATION}, Getting Started: the controller needs a node that it did not launch; "
     "Kubernetes documentation, Object Names and IDs",
-    date=DATE,
+    DATE,
 )
-def karpenter_groups_exist(karpenter: Karpenter, cluster: Cluster) -> Iterator[Breach]:
+def karpenter_groups_exist(karpenter: Karpenter, cluster: Cluster) -> Breaches:
+    """karpenter.groups names existing compute groups, each once."""
     lower = Counter(name.lower() for name in karpenter.groups)
     compute = [
         name
@@ -59,14 +58,9 @@ def karpenter_groups_exist(karpenter: Karpenter, cluster: Cluster) -> Iterator[B
             )
 
 
-@EKS.rule(
-    51,
-    "error",
-    "Karpenter does not launch UltraServers",
-    source="EKS User Guide, Use P6e-GB200 UltraServers with Amazon EKS (ml-eks-nvidia-ultraserver)",
-    date=DATE,
-)
-def karpenter_ultraserver(karpenter: Karpenter, cluster: Cluster) -> Iterator[Breach]:
+@EKS.error(51, "EKS User Guide, Use P6e-GB200 UltraServers with Amazon EKS (ml-eks-nvidia-ultraserver)", DATE)
+def karpenter_ultraserver(karpenter: Karpenter, cluster: Cluster) -> Breaches:
+    """Karpenter does not launch UltraServers."""
     for path, group in _groups(karpenter, cluster):
         if group.type and group.type.ultraserver:
             yield Breach(
@@ -77,14 +71,9 @@ def karpenter_ultraserver(karpenter: Karpenter, cluster: Cluster) -> Iterator[Br
             )
 
 
-@EKS.rule(
-    52,
-    "error",
-    "A group of Karpenter has a fixed size, or starts from zero nodes",
-    source=f"{DOCUMENTATION}, NodePools (spec.replicas, spec.limits)",
-    date=DATE,
-)
-def karpenter_counts(group: Group) -> Iterator[Breach]:
+@EKS.error(52, f"{DOCUMENTATION}, NodePools (spec.replicas, spec.limits)", DATE)
+def karpenter_counts(group: Group) -> Breaches:
+    """A group of Karpenter has a fixed size, or starts from zero nodes."""
     if not group.by_karpenter:
         return
     count, most = group.settings.count, group.most_nodes
@@ -105,14 +94,9 @@ def karpenter_counts(group: Group) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    53,
-    "warning",
-    "Nodes that always run belong to a managed node group",
-    source=f"{DOCUMENTATION}, Settings: StaticCapacity is alpha and off by default",
-    date=DATE,
-)
-def karpenter_static(karpenter: Karpenter, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(53, f"{DOCUMENTATION}, Settings: StaticCapacity is alpha and off by default", DATE)
+def karpenter_static(karpenter: Karpenter, cluster: Cluster) -> Breaches:
+    """Nodes that always run belong to a managed node group."""
     for path, group in _groups(karpenter, cluster):
         if count := group.settings.count:
             yield Breach(
@@ -123,14 +107,9 @@ def karpenter_static(karpenter: Karpenter, cluster: Cluster) -> Iterator[Breach]
             )
 
 
-@EKS.rule(
-    54,
-    "error",
-    "A group of Karpenter uses no setting that Karpenter lacks",
-    source=f"{CLASSES} (networkInterfaces, cpuOptions, capacityReservationSelectorTerms)",
-    date=DATE,
-)
-def karpenter_lacks(group: Group) -> Iterator[Breach]:
+@EKS.error(54, f"{CLASSES} (networkInterfaces, cpuOptions, capacityReservationSelectorTerms)", DATE)
+def karpenter_lacks(group: Group) -> Breaches:
+    """A group of Karpenter uses no setting that Karpenter lacks."""
     if not group.by_karpenter:
         return
     if group.settings.threads_per_core:
@@ -154,14 +133,9 @@ def karpenter_lacks(group: Group) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    55,
-    "error",
-    "Karpenter in a closed network has an endpoint for SQS",
-    source=f"{DOCUMENTATION}, Getting Started: private clusters",
-    date=DATE,
-)
-def karpenter_closed(network: Network, _: Karpenter) -> Iterator[Breach]:
+@EKS.error(55, f"{DOCUMENTATION}, Getting Started: private clusters", DATE)
+def karpenter_closed(network: Network, _: Karpenter) -> Breaches:
+    """Karpenter in a closed network has an endpoint for SQS."""
     endpoints_made = network.vpc is None or network.vpc.create_endpoints
     if network.egress == "closed" and endpoints_made and "sqs" not in network.extra_endpoints:
         yield Breach(
@@ -172,15 +146,14 @@ def karpenter_closed(network: Network, _: Karpenter) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
+@EKS.warning(
     56,
-    "warning",
-    "Karpenter finds reserved capacity for nodes with EFA",
-    source="aws/karpenter-provider-aws#9489 (release 1.14.0; which one fixes it is not published)",
-    date="2026-11-22",
+    "aws/karpenter-provider-aws#9489 (release 1.14.0; which one fixes it is not published)",
+    "2026-11-22",
     by_hand="kubectl get nodeclaims; kubectl describe ec2nodeclass <group>",
 )
-def karpenter_reserved_efa(karpenter: Karpenter, cluster: Cluster) -> Iterator[Breach]:
+def karpenter_reserved_efa(karpenter: Karpenter, cluster: Cluster) -> Breaches:
+    """Karpenter finds reserved capacity for nodes with EFA."""
     for path, group in _groups(karpenter, cluster):
         reserved = group.capacity.kind in ("reservation", "capacity-block")
         if reserved and group.type and group.type.efa_interfaces:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.model import Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 NAMES = "Kubernetes documentation, Labels and Selectors, Taints and Tolerations"
@@ -39,8 +38,9 @@ _SET_ANYWAY = frozenset(
 """Labels that it takes as well, but sets itself, or the cloud provider does, to what the node is."""
 
 
-@EKS.rule(23, "error", "Labels follow the rules of Kubernetes", source=NAMES)
-def label_form(group: Group) -> Iterator[Breach]:
+@EKS.error(23, NAMES)
+def label_form(group: Group) -> Breaches:
+    """Labels follow the rules of Kubernetes."""
     for key, value in group.settings.labels.items():
         path: YamlPath = ("labels", key)
         if why := _key_fault(key):
@@ -54,8 +54,9 @@ def label_form(group: Group) -> Iterator[Breach]:
             )
 
 
-@EKS.rule(24, "error", "Taints follow the rules of Kubernetes, and none is repeated", source=NAMES)
-def taint_form(group: Group) -> Iterator[Breach]:
+@EKS.error(24, NAMES)
+def taint_form(group: Group) -> Breaches:
+    """Taints follow the rules of Kubernetes, and none is repeated."""
     taints = group.settings.taints
     counts = Counter((taint.key, taint.effect) for taint in taints)
     for index, taint in enumerate(taints):
@@ -78,13 +79,9 @@ def taint_form(group: Group) -> Iterator[Breach]:
             )
 
 
-@EKS.rule(
-    25,
-    "error",
-    "A group has at most 50 labels and 50 taints",
-    source=f"{NODE_GROUP} (labels, taints); SageMaker API reference, ClusterKubernetesConfig",
-)
-def not_too_many(group: Group) -> Iterator[Breach]:
+@EKS.error(25, f"{NODE_GROUP} (labels, taints); SageMaker API reference, ClusterKubernetesConfig")
+def not_too_many(group: Group) -> Breaches:
+    """A group has at most 50 labels and 50 taints."""
     for key, count in (("labels", len(group.settings.labels)), ("taints", len(group.settings.taints))):
         if count > _MOST:
             yield Breach(
@@ -94,15 +91,14 @@ def not_too_many(group: Group) -> Iterator[Breach]:
             )
 
 
-@EKS.rule(
+@EKS.error(
     26,
-    "error",
-    "No label uses a name that Kubernetes, AWS or this package sets itself",
-    source="Kubernetes documentation, kubelet (--node-labels: allowed prefixes and labels), Well-Known "
+    "Kubernetes documentation, kubelet (--node-labels: allowed prefixes and labels), Well-Known "
     "Labels; EKS User Guide, managed node groups",
-    date="2026-11-22",
+    "2026-11-22",
 )
-def foreign_labels(group: Group) -> Iterator[Breach]:
+def foreign_labels(group: Group) -> Breaches:
+    """No label uses a name that Kubernetes, AWS or this package sets itself."""
     for key in group.settings.labels:
         prefix, _, last = key.rpartition("/")
         if why := _foreign(prefix, key):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ultracluster.catalog import Region
@@ -16,7 +15,7 @@ from ultracluster.config.remedy import anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import vpc_blocks
 from ultracluster.model.parent_zone import control_plane_zone
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 from ultracluster.rules.zones import in_local_zone, not_a_zone_of, unknown_zone, with_zone_of_region
 
@@ -27,10 +26,9 @@ _SUBNETS: YamlPath = ("control_plane_subnet_ids",)
 PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
-@EKS.rule(
-    2, "error", "The control plane has subnets in two zones", source=f"{CREATE} (subnetIds); {VPC_GUIDE}"
-)
-def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.error(2, f"{CREATE} (subnetIds); {VPC_GUIDE}")
+def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """The control plane has subnets in two zones."""
     network = cluster.environment.network
     others = _other_zones(cluster.home, network, settings)
     if network.vpc is None:
@@ -74,15 +72,14 @@ def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
         )
 
 
-@EKS.rule(
+@EKS.error(
     17,
-    "error",
-    "EKS accepts subnets of the control plane in the zones",
-    source=f"{VPC_GUIDE}: use1-az3, usw1-az2 and cac1-az3 are refused; Launch low-latency EKS clusters with "
+    f"{VPC_GUIDE}: use1-az3, usw1-az2 and cac1-az3 are refused; Launch low-latency EKS clusters with "
     "AWS Local Zones",
-    date="2026-11-22",
+    "2026-11-22",
 )
-def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) -> Iterator[Breach]:
+def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) -> Breaches:
+    """EKS accepts subnets of the control plane in the zones."""
     network = cluster.environment.network
     if network.vpc is not None:
         return  # its subnets are where they are: preflight looks
@@ -114,34 +111,30 @@ def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) ->
         )
 
 
-@EKS.rule(3, "error", "second_zone_id is a zone of the Region", source="EC2 User Guide, zone IDs")
-def second_zone_in_region(settings: Eks | HyperPodEks, home: Region, network: Network) -> Iterator[Breach]:
+@EKS.error(3, "EC2 User Guide, zone IDs")
+def second_zone_in_region(settings: Eks | HyperPodEks, home: Region, network: Network) -> Breaches:
+    """second_zone_id is a zone of the Region."""
     zone, avoid = settings.second_zone_id, {*refused_zones(), network.zone_id}
     if zone and (breach := not_a_zone_of(home, zone, _ZONE, avoid)):
         yield breach
 
 
-@EKS.rule(
+@EKS.warning(
     4,
-    "warning",
-    "second_zone_id is among the zones seen in the Region",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
+    "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
     by_hand="aws ec2 describe-availability-zones --region <region> "
     "--query 'AvailabilityZones[].[ZoneName,ZoneId]'",
 )
-def second_zone_known(settings: Eks | HyperPodEks, home: Region, network: Network) -> Iterator[Breach]:
+def second_zone_known(settings: Eks | HyperPodEks, home: Region, network: Network) -> Breaches:
+    """second_zone_id is among the zones seen in the Region."""
     zone, avoid = settings.second_zone_id, {*refused_zones(), network.zone_id}
     if zone and (breach := unknown_zone(home, zone, _ZONE, avoid)):
         yield breach
 
 
-@EKS.rule(
-    5,
-    "error",
-    "service_cidr is a private network of /12 to /24 outside the VPC",
-    source="EKS API reference, KubernetesNetworkConfigRequest (serviceIpv4Cidr)",
-)
-def service_network(settings: Eks | HyperPodEks, network: Network) -> Iterator[Breach]:
+@EKS.error(5, "EKS API reference, KubernetesNetworkConfigRequest (serviceIpv4Cidr)")
+def service_network(settings: Eks | HyperPodEks, network: Network) -> Breaches:
+    """service_cidr is a private network of /12 to /24 outside the VPC."""
     text = settings.service_cidr
     if text is None:
         return
@@ -157,13 +150,9 @@ def service_network(settings: Eks | HyperPodEks, network: Network) -> Iterator[B
         yield Breach(("service_cidr",), f"{text}: {why}", write(free_service_network(network)))
 
 
-@EKS.rule(
-    6,
-    "warning",
-    "The Kubernetes API is not open to the internet",
-    source="EKS User Guide, Cluster API server endpoint",
-)
-def open_endpoint(endpoint: PublicEndpoint) -> Iterator[Breach]:
+@EKS.warning(6, "EKS User Guide, Cluster API server endpoint")
+def open_endpoint(endpoint: PublicEndpoint) -> Breaches:
+    """The Kubernetes API is not open to the internet."""
     for index, cidr in enumerate(endpoint.cidrs):
         network = IPv4Network(cidr)
         if network.prefixlen < 16 and (public := public_addresses(network)):
@@ -177,14 +166,13 @@ def open_endpoint(endpoint: PublicEndpoint) -> Iterator[Breach]:
             )
 
 
-@EKS.rule(
+@EKS.warning(
     105,
-    "warning",
-    "Networks that reach the public endpoint have public addresses",
-    source="EKS User Guide, Cluster API server endpoint; IANA IPv4 Special-Purpose Address Registry",
-    date="2026-11-28",
+    "EKS User Guide, Cluster API server endpoint; IANA IPv4 Special-Purpose Address Registry",
+    "2026-11-28",
 )
-def private_clients(endpoint: PublicEndpoint) -> Iterator[Breach]:
+def private_clients(endpoint: PublicEndpoint) -> Breaches:
+    """Networks that reach the public endpoint have public addresses."""
     some = any(public_addresses(IPv4Network(cidr)) for cidr in endpoint.cidrs)
     private = anywhere({("orchestrator", "endpoint"): {"kind": "private"}})
     for index, cidr in enumerate(endpoint.cidrs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ultracluster.catalog.eks import NEURON, charts, kube_scheduler_tag
@@ -11,7 +11,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import YamlPath, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.team_shares import scheduler_of
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-23"
@@ -22,14 +22,9 @@ _TAG: YamlPath = ("scheduler", "customScheduler", "image", "tag")
 _PLUGIN: YamlPath = ("devicePlugin", "image", "tag")
 
 
-@EKS.rule(
-    100,
-    "error",
-    "Neuron's scheduler extension is installed only where there are Neuron devices",
-    source=EXTENSION,
-    date=DATE,
-)
-def extension_without_devices(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.error(100, EXTENSION, DATE)
+def extension_without_devices(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """Neuron's scheduler extension is installed only where there are Neuron devices."""
     types = [kind for group in cluster.with_role("compute").values() for kind in group.types]
     if settings.neuron_scheduler and all(
         kind is not None and not _is_neuron(kind.accelerator) for kind in types
@@ -42,14 +37,9 @@ def extension_without_devices(settings: Eks | HyperPodEks, cluster: Cluster) -> 
         )
 
 
-@EKS.rule(
-    101,
-    "warning",
-    "Jobs reach Neuron's scheduler extension",
-    source=f"{EXTENSION}: pods name its scheduler",
-    date=DATE,
-)
-def extension_and_scheduler(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@EKS.warning(101, f"{EXTENSION}: pods name its scheduler", DATE)
+def extension_and_scheduler(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """Jobs reach Neuron's scheduler extension."""
     scheduler = scheduler_of(cluster)
     if settings.neuron_scheduler and scheduler in ("volcano", "kai"):
         yield Breach(
@@ -60,8 +50,9 @@ def extension_and_scheduler(settings: Eks | HyperPodEks, cluster: Cluster) -> It
         )
 
 
-@EKS.rule(102, "error", "The second scheduler fits the release of the control plane", source=SKEW, date=DATE)
-def scheduler_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(102, SKEW, DATE)
+def scheduler_skew(settings: Eks | HyperPodEks) -> Breaches:
+    """The second scheduler fits the release of the control plane."""
     given = _value(settings, _TAG)
     found = re.match(r"v1\.(\d+)\.", str(given or ""))
     if not settings.neuron_scheduler or found is None:
@@ -77,14 +68,9 @@ def scheduler_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    103,
-    "error",
-    "The device plugin tells which nodes are of one UltraServer",
-    source=f"{ULTRASERVERS} (aws-neuron-sdk of 2026-08-21)",
-    date=DATE,
-)
-def plugin_for_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(103, f"{ULTRASERVERS} (aws-neuron-sdk of 2026-08-21)", DATE)
+def plugin_for_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Breaches:
+    """The device plugin tells which nodes are of one UltraServer."""
     kind = group.type
     given, floor = _value(settings, _PLUGIN), charts()[NEURON]["device_plugin_for_ultraservers"]
     if not kind or not kind.ultraserver or not _is_neuron(kind.accelerator) or not given:
@@ -98,8 +84,9 @@ def plugin_for_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Iterat
         )
 
 
-@EKS.rule(104, "warning", "An image of the second scheduler is known for the release", source=SKEW, date=DATE)
-def scheduler_image_unknown(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.warning(104, SKEW, DATE)
+def scheduler_image_unknown(settings: Eks | HyperPodEks) -> Breaches:
+    """An image of the second scheduler is known for the release."""
     known = kube_scheduler_tag(settings.kubernetes_version)
     if settings.neuron_scheduler and known is None and not _value(settings, _TAG):
         yield Breach(

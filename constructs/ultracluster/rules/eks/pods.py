@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.eks import system_pods
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -13,7 +11,7 @@ from ultracluster.model.devices import compute_domain_types
 from ultracluster.model.observability import collects, observability_of
 from ultracluster.model.team_shares import scheduler_of
 from ultracluster.rules.eks.groups import EKS_ONLY
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 GROUPS_THAT_FIT = 100
@@ -21,14 +19,13 @@ GROUPS_THAT_FIT = 100
 _RESOURCES, _OF_A_GROUP, _OTHERS = 500, 2, 4  # launch template and group; role, policy, schedule, wait handle
 
 
-@EKS.rule(
+@EKS.warning(
     30,
-    "warning",
-    "System nodes have room for the cluster's pods",
-    source="EKS User Guide, Choosing an Amazon EC2 instance type: maximum pods; catalog/system_pods.json",
-    date="2026-11-22",
+    "EKS User Guide, Choosing an Amazon EC2 instance type: maximum pods; catalog/system_pods.json",
+    "2026-11-22",
 )
-def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """System nodes have room for the cluster's pods."""
     every, once = _pods(cluster, settings)
     groups = list(cluster.with_role("system").values())
     room = 0
@@ -47,15 +44,14 @@ def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Bre
         )
 
 
-@EKS.rule(
+@EKS.warning(
     31,
-    "warning",
-    "The managed node groups fit into one CloudFormation template",
-    source="CloudFormation User Guide, CloudFormation quotas: template body size in an S3 object, resources",
-    date="2026-11-22",
+    "CloudFormation User Guide, CloudFormation quotas: template body size in an S3 object, resources",
+    "2026-11-22",
     kinds=EKS_ONLY,
 )
-def groups_that_fit(cluster: Cluster) -> Iterator[Breach]:
+def groups_that_fit(cluster: Cluster) -> Breaches:
+    """The managed node groups fit into one CloudFormation template."""
     count = len(_managed(cluster))
     if GROUPS_THAT_FIT < count <= _most_groups():
         yield Breach(
@@ -66,15 +62,14 @@ def groups_that_fit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
+@EKS.error(
     32,
-    "error",
-    "The managed node groups do not exceed the resources of a stack",
-    source="CloudFormation User Guide, CloudFormation quotas: resources in a template",
-    date="2026-11-22",
+    "CloudFormation User Guide, CloudFormation quotas: resources in a template",
+    "2026-11-22",
     kinds=EKS_ONLY,
 )
-def resources_of_groups(cluster: Cluster) -> Iterator[Breach]:
+def resources_of_groups(cluster: Cluster) -> Breaches:
+    """The managed node groups do not exceed the resources of a stack."""
     count = len(_managed(cluster))
     if count > _most_groups():
         yield Breach(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.eks import kubectl_release
 from ultracluster.catalog.eks_calendar import (
     KubernetesSupport,
@@ -16,7 +14,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, ask, write
 from ultracluster.rules.deployed import is_deployed
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 from ultracluster.rules.today import today
 
@@ -32,15 +30,9 @@ _BY_HAND = (
 )
 
 
-@EKS.rule(
-    1,
-    "error",
-    "EKS offers the Kubernetes release, and this package has its add-on versions",
-    source=f"{CALENDAR}; the catalogue: eks_addons.json",
-    date=DATE,
-    by_hand=_BY_HAND,
-)
-def release_known(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(1, f"{CALENDAR}; the catalogue: eks_addons.json", DATE, by_hand=_BY_HAND)
+def release_known(settings: Eks | HyperPodEks) -> Breaches:
+    """EKS offers the Kubernetes release, and this package has its add-on versions."""
     release, releases = settings.kubernetes_version, kubernetes_releases()
     support = kubernetes_support(release)
     if support is None and _minor(release) > _minor(releases[-1]):
@@ -61,15 +53,9 @@ def release_known(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    12,
-    "warning",
-    "The Kubernetes release is in standard support",
-    source=f"{CALENDAR}; View current cluster upgrade policy",
-    date=DATE,
-    by_hand=_BY_HAND,
-)
-def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.warning(12, f"{CALENDAR}; View current cluster upgrade policy", DATE, by_hand=_BY_HAND)
+def out_of_standard_support(settings: Eks | HyperPodEks) -> Breaches:
+    """The Kubernetes release is in standard support."""
     support = kubernetes_support(settings.kubernetes_version)
     if support and support.phase(today()) == "extended":
         yield Breach(
@@ -80,15 +66,9 @@ def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    14,
-    "warning",
-    "Standard support of the Kubernetes release does not end within 120 days",
-    source=CALENDAR,
-    date=DATE,
-    by_hand=_BY_HAND,
-)
-def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.warning(14, CALENDAR, DATE, by_hand=_BY_HAND)
+def leaves_standard_support(settings: Eks | HyperPodEks) -> Breaches:
+    """Standard support of the Kubernetes release does not end within 120 days."""
     support = kubernetes_support(settings.kubernetes_version)
     soon, advised = SOON_DAYS, _advised(settings.kubernetes_version)
     if isinstance(settings, HyperPodEks) and settings.kubernetes_version == hyperpod_kubernetes_agreed():
@@ -104,14 +84,9 @@ def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    15,
-    "warning",
-    "The kubectl that applies charts supports the control plane's release",
-    source="Kubernetes documentation, Version Skew Policy: kubectl is within one minor release",
-    date=DATE,
-)
-def kubectl_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.warning(15, "Kubernetes documentation, Version Skew Policy: kubectl is within one minor release", DATE)
+def kubectl_skew(settings: Eks | HyperPodEks) -> Breaches:
+    """The kubectl that applies charts supports the control plane's release."""
     release, ours = settings.kubernetes_version, kubectl_release()
     if kubernetes_support(release) and abs(_minor(release) - _minor(ours)) > 1:
         yield Breach(
@@ -122,14 +97,9 @@ def kubectl_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    16,
-    "error",
-    "EKS's node image is built for the control plane's Kubernetes release",
-    source="EKS API reference, CreateNodegroup (releaseVersion)",
-    date=DATE,
-)
-def image_of_another_release(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(16, "EKS API reference, CreateNodegroup (releaseVersion)", DATE)
+def image_of_another_release(settings: Eks | HyperPodEks) -> Breaches:
+    """EKS's node image is built for the control plane's Kubernetes release."""
     image, release = settings.node_image_release or "", settings.kubernetes_version
     if image.count(".") == 2 and not image.startswith(f"{release}."):
         yield Breach(

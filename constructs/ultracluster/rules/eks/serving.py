@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Serving
 from ultracluster.config.remedy import DROP, Remedy, ask, relative, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 LWS = "kubernetes-sigs/lws v0.10.0, docs: a replica over several nodes is a LeaderWorkerSet"
@@ -16,14 +14,9 @@ PLUGIN = "NVIDIA/k8s-device-plugin v0.20.0, README: pods request nvidia.com/gpu"
 _DATE = "2026-11-23"
 
 
-@EKS.rule(
-    70,
-    "error",
-    "Groups that serve models are compute groups with NVIDIA GPUs",
-    source=PLUGIN,
-    date=_DATE,
-)
-def serving_groups(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(70, PLUGIN, _DATE)
+def serving_groups(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """Groups that serve models are compute groups with NVIDIA GPUs."""
     if settings.serving is None:
         return
     groups = cluster.with_role("compute")
@@ -47,14 +40,9 @@ def serving_groups(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Br
             )
 
 
-@EKS.rule(
-    71,
-    "error",
-    "A replica over several nodes has the LeaderWorkerSet that keeps them together",
-    source=LWS,
-    date=_DATE,
-)
-def over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(71, LWS, _DATE)
+def over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """A replica over several nodes has the LeaderWorkerSet that keeps them together."""
     serving = settings.serving
     if serving and serving.over_nodes and not settings.leader_worker_set:
         yield Breach(
@@ -65,14 +53,9 @@ def over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach
         )
 
 
-@EKS.rule(
-    72,
-    "error",
-    "Prefill and decode are apart only where caches can go over EFA",
-    source=NIXL,
-    date=_DATE,
-)
-def handed_over(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(72, NIXL, _DATE)
+def handed_over(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """Prefill and decode are apart only where caches can go over EFA."""
     serving = settings.serving
     if serving is None or not serving.disaggregated:
         return
@@ -96,15 +79,14 @@ def handed_over(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breac
         )
 
 
-@EKS.rule(
+@EKS.warning(
     73,
-    "warning",
-    "A service does not end with a reservation",
-    source="Amazon EC2 User Guide, Capacity Blocks for ML; SageMaker Developer Guide, HyperPod training "
+    "Amazon EC2 User Guide, Capacity Blocks for ML; SageMaker Developer Guide, HyperPod training "
     "plans: instances are ended when the time is over",
-    date=_DATE,
+    _DATE,
 )
-def ends(cluster: Cluster, serving: Serving) -> Iterator[Breach]:
+def ends(cluster: Cluster, serving: Serving) -> Breaches:
+    """A service does not end with a reservation."""
     for index, name in enumerate(serving.groups):
         group = cluster.with_role("compute").get(name)
         if group and group.capacity.kind in ("capacity-block", "training-plan"):
@@ -116,14 +98,9 @@ def ends(cluster: Cluster, serving: Serving) -> Iterator[Breach]:
             )
 
 
-@EKS.rule(
-    74,
-    "error",
-    "GPUs are a resource that model servers can request",
-    source=PLUGIN,
-    date=_DATE,
-)
-def requested(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@EKS.error(74, PLUGIN, _DATE)
+def requested(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """GPUs are a resource that model servers can request."""
     if settings.serving and settings.gpu_plugin == "none":
         yield Breach(
             ("orchestrator", "gpu_plugin"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.mig import fits_on_gpu, mig_profiles
@@ -11,7 +11,7 @@ from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop
 from ultracluster.model import Group
 from ultracluster.model.mig import gpu_layouts
 from ultracluster.rules.eks.groups import EKS_ONLY
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-21"
@@ -21,8 +21,9 @@ PLUGIN = "NVIDIA/k8s-device-plugin 0.20, README, Shared Access to GPUs"
 OPERATOR = "NVIDIA/gpu-operator, assets/state-mig-manager"
 
 
-@EKS.rule(40, "warning", "MIG is set with mig_profile, not with a label", source=MIG, date=DATE)
-def mig_by_label(group: Group) -> Iterator[Breach]:
+@EKS.warning(40, MIG, DATE)
+def mig_by_label(group: Group) -> Breaches:
+    """MIG is set with mig_profile, not with a label."""
     label = group.settings.labels.get(MIG_LABEL)
     if label and _judged(group):
         yield Breach(
@@ -33,8 +34,9 @@ def mig_by_label(group: Group) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(41, "error", "The GPU supports the MIG profile", source=MIG, date=DATE)
-def mig_profile_exists(group: Group) -> Iterator[Breach]:
+@EKS.error(41, MIG, DATE)
+def mig_profile_exists(group: Group) -> Breaches:
+    """The GPU supports the MIG profile."""
     key = group.settings.mig_key
     for kind in filter(None, group.types if _judged(group) and key else ()):
         profiles = mig_profiles(kind)
@@ -57,14 +59,11 @@ def mig_profile_exists(group: Group) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    42,
-    "error",
-    "gpu_plugin supports the way in which GPUs are shared",
-    source=f"{OPERATOR}; {PLUGIN}; SageMaker Developer Guide, Using GPU partitions in SageMaker HyperPod",
-    date=DATE,
+@EKS.error(
+    42, f"{OPERATOR}; {PLUGIN}; SageMaker Developer Guide, Using GPU partitions in SageMaker HyperPod", DATE
 )
-def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Breaches:
+    """gpu_plugin supports the way in which GPUs are shared."""
     if not _judged(group):
         return
     plugin = settings.gpu_plugin
@@ -82,14 +81,13 @@ def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]
         )
 
 
-@EKS.rule(
+@EKS.error(
     106,
-    "error",
-    "The instances of a MIG layout fit on its GPU",
-    source="NVIDIA Multi-Instance GPU User Guide, GPU instance placements; catalog/mig_profiles.json",
-    date="2026-11-28",
+    "NVIDIA Multi-Instance GPU User Guide, GPU instance placements; catalog/mig_profiles.json",
+    "2026-11-28",
 )
-def layout_fits(group: Group) -> Iterator[Breach]:
+def layout_fits(group: Group) -> Breaches:
+    """The instances of a MIG layout fit on its GPU."""
     layout, kind = group.settings.mig_layout if _judged(group) else None, group.type
     if not layout or kind is None or not mig_profiles(kind):
         return
@@ -115,15 +113,9 @@ def layout_fits(group: Group) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    44,
-    "error",
-    "Only NVIDIA GPUs of compute nodes are shared, by MIG or by time slices",
-    source=f"{PLUGIN}; Neuron documentation, Neuron device plugin",
-    date=DATE,
-    kinds=EKS_ONLY,
-)
-def sharing_where(group: Group) -> Iterator[Breach]:
+@EKS.error(44, f"{PLUGIN}; Neuron documentation, Neuron device plugin", DATE, kinds=EKS_ONLY)
+def sharing_where(group: Group) -> Breaches:
+    """Only NVIDIA GPUs of compute nodes are shared, by MIG or by time slices."""
     slices, mig = group.settings.gpu_time_slices, group.settings.mig_key
     if not slices and not mig:
         return
@@ -151,15 +143,14 @@ def sharing_where(group: Group) -> Iterator[Breach]:
             )
 
 
-@EKS.rule(
+@EKS.warning(
     45,
-    "warning",
-    "Nodes with EFA do not time-slice their GPUs",
-    source=f"{PLUGIN}: no isolation of memory or faults; NCCL needs each rank's GPU to itself",
-    date=DATE,
+    f"{PLUGIN}: no isolation of memory or faults; NCCL needs each rank's GPU to itself",
+    DATE,
     kinds=EKS_ONLY,
 )
-def slices_and_fabric(group: Group) -> Iterator[Breach]:
+def slices_and_fabric(group: Group) -> Breaches:
+    """Nodes with EFA do not time-slice their GPUs."""
     if group.settings.gpu_time_slices and group.type and group.type.efa_interfaces != 0:
         yield Breach(
             ("gpu_time_slices",),

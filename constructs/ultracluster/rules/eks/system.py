@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ultracluster.catalog.eks import addon_version, charts
@@ -13,22 +13,19 @@ from ultracluster.config.remedy import drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.inference import S3_DRIVER, S3_DRIVER_FLOOR
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-22"
 TAINTS = "Kubernetes documentation, Taints and Tolerations"
 
 
-@EKS.rule(
-    18,
-    "error",
-    "Tolerations in chart_values let the chart's pods run on system nodes",
-    source=f"{TAINTS}; catalog/charts.json: where each chart has them",
-    date=DATE,
-)
-def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
-    """Ours tolerate every taint of the system groups; a list in `chart_values` takes their place."""
+@EKS.error(18, f"{TAINTS}; catalog/charts.json: where each chart has them", DATE)
+def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+    """Tolerations in chart_values let the chart's pods run on system nodes.
+
+    Ours tolerate every taint of the system groups; a list in `chart_values` takes their place.
+    """
     tainted = _hard_taints(cluster)
     for name, values in settings.chart_values.items():
         for key in charts().get(name, {}).get("tolerations", ()):
@@ -47,17 +44,16 @@ def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> 
             )
 
 
-@EKS.rule(
+@EKS.warning(
     19,
-    "warning",
-    "At least one system group has no taints that add-ons cannot tolerate",
-    source=f"{TAINTS}; the schemas of HyperPod's add-ons are not published",
-    date=DATE,
+    f"{TAINTS}; the schemas of HyperPod's add-ons are not published",
+    DATE,
     by_hand="aws eks describe-addon-configuration --addon-name <name> --addon-version <version> "
     "--query configurationSchema",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Iterator[Breach]:
+def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Breaches:
+    """At least one system group has no taints that add-ons cannot tolerate."""
     tainted = _hard_taints(cluster)
     names = [name for name in _addons(cluster, settings) if hyperpod_addon_tolerations(name) is None]
     if not tainted or not names:
@@ -71,17 +67,15 @@ def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Itera
     )
 
 
-@EKS.rule(
+@EKS.warning(
     122,
-    "warning",
-    "At least one system group has no taints that Mountpoint's controller cannot tolerate",
-    source=f"{TAINTS}; aws/containers-roadmap#2676 (open): the add-on has no key for tolerations of its "
-    "controller",
-    date="2026-11-28",
+    f"{TAINTS}; aws/containers-roadmap#2676 (open): the add-on has no key for tolerations of its controller",
+    "2026-11-28",
     by_hand="aws eks describe-addon-configuration --addon-name aws-mountpoint-s3-csi-driver --addon-version "
     "<version> --query configurationSchema",
 )
-def mountpoint_without_tolerations(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+def mountpoint_without_tolerations(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """At least one system group has no taints that Mountpoint's controller cannot tolerate."""
     tainted = _hard_taints(cluster)
     if settings.mountpoint_s3 and tainted:
         first = next(iter(tainted))
@@ -93,14 +87,9 @@ def mountpoint_without_tolerations(cluster: Cluster, settings: Eks | HyperPodEks
         )
 
 
-@EKS.rule(
-    123,
-    "error",
-    "The driver of mountpoint_s3 takes a role by Pod Identity",
-    source="awslabs/mountpoint-s3-csi-driver, CHANGELOG.md (v2.0.0: EKS Pod Identity)",
-    date="2026-11-28",
-)
-def driver_takes_pod_identity(settings: HyperPodEks) -> Iterator[Breach]:
+@EKS.error(123, "awslabs/mountpoint-s3-csi-driver, CHANGELOG.md (v2.0.0: EKS Pod Identity)", "2026-11-28")
+def driver_takes_pod_identity(settings: HyperPodEks) -> Breaches:
+    """The driver of mountpoint_s3 takes a role by Pod Identity."""
     written = dict(settings.addon_versions).get(S3_DRIVER)
     if settings.mountpoint_s3 and written and addon_order(written) < addon_order(S3_DRIVER_FLOOR):
         yield Breach(
@@ -111,14 +100,11 @@ def driver_takes_pod_identity(settings: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@EKS.rule(
-    124,
-    "error",
-    "The one driver that mounts buckets has one role",
-    source="awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md (Driver-Level Credentials)",
-    date="2026-11-28",
+@EKS.error(
+    124, "awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md (Driver-Level Credentials)", "2026-11-28"
 )
-def one_role_of_the_driver(settings: HyperPodEks) -> Iterator[Breach]:
+def one_role_of_the_driver(settings: HyperPodEks) -> Breaches:
+    """The one driver that mounts buckets has one role."""
     wanted = settings.inference
     if settings.mountpoint_s3 and wanted and wanted.model_reader_role_arn:
         yield Breach(

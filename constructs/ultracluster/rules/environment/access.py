@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.environment import Access
 from ultracluster.config.remedy import drop
 from ultracluster.config.session_user import IMAGE_USERS, SESSION_USER, image_user, images_of
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 RUN_AS = "Systems Manager User Guide, Turn on Run As support for Linux and macOS managed nodes"
@@ -16,14 +14,9 @@ DATE = "2026-11-22"
 ADMIN = "administrators have `ultracluster connect --admin`"
 
 
-@ENV.rule(
-    14,
-    "error",
-    "session_user is not a user of another image, and not root",
-    source=f"{RUN_AS}: the user must be there, and is never root; release notes of the images",
-    date=DATE,
-)
-def user_of_another_image(access: Access, cluster: Cluster) -> Iterator[Breach]:
+@ENV.error(14, f"{RUN_AS}: the user must be there, and is never root; release notes of the images", DATE)
+def user_of_another_image(access: Access, cluster: Cluster) -> Breaches:
+    """session_user is not a user of another image, and not root."""
     user, own = access.session_user, image_user(cluster.settings)
     if user == "root":
         yield Breach(
@@ -40,14 +33,11 @@ def user_of_another_image(access: Access, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@ENV.rule(
-    20,
-    "warning",
-    "The user of people's sessions may not sudo",
-    source=f"{RUN_AS}; the user of an image may sudo without a password (release notes of the images)",
-    date=DATE,
+@ENV.warning(
+    20, f"{RUN_AS}; the user of an image may sudo without a password (release notes of the images)", DATE
 )
-def user_who_may_sudo(access: Access, cluster: Cluster) -> Iterator[Breach]:
+def user_who_may_sudo(access: Access, cluster: Cluster) -> Breaches:
+    """The user of people's sessions may not sudo."""
     user = access.session_user
     if user is None or user != image_user(cluster.settings):
         return

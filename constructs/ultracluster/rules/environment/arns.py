@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region
 from ultracluster.config import Environment
 from ultracluster.config.base import is_token
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import anywhere, ask
 from ultracluster.rules.arn_values import arns
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 MAY_BE_ELSEWHERE: frozenset[YamlPath] = frozenset(
@@ -22,8 +20,9 @@ _NOBODY = "111122223333"
 _ARNS = "IAM User Guide: Amazon Resource Names (ARNs)"
 
 
-@ENV.rule(12, "error", "Each ARN belongs to the environment's Region", source=_ARNS)
-def arn_region(environment: Environment, home: Region) -> Iterator[Breach]:
+@ENV.error(12, _ARNS)
+def arn_region(environment: Environment, home: Region) -> Breaches:
+    """Each ARN belongs to the environment's Region."""
     for path, arn in arns(environment):
         _, partition, service, where, *_ = arn.split(":")
         if partition != home.partition:
@@ -42,15 +41,9 @@ def arn_region(environment: Environment, home: Region) -> Iterator[Breach]:
             )
 
 
-@ENV.rule(
-    13,
-    "error",
-    "Each ARN belongs to the environment's account",
-    source=f"{_ARNS}; EKS API reference, CreateAccessEntry",
-    date="2026-11-27",
-    until_acknowledged=True,
-)
-def arn_account(environment: Environment) -> Iterator[Breach]:
+@ENV.error(13, f"{_ARNS}; EKS API reference, CreateAccessEntry", "2026-11-27", until_acknowledged=True)
+def arn_account(environment: Environment) -> Breaches:
+    """Each ARN belongs to the environment's account."""
     if not environment.account:
         return
     for path, arn in arns(environment):
@@ -65,14 +58,9 @@ def arn_account(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@ENV.rule(
-    34,
-    "warning",
-    "A file with ARNs of an account should name that account",
-    source=f"{_ARNS}; EKS API reference, CreateAccessEntry",
-    date="2026-11-27",
-)
-def account_of_arns(environment: Environment) -> Iterator[Breach]:
+@ENV.warning(34, f"{_ARNS}; EKS API reference, CreateAccessEntry", "2026-11-27")
+def account_of_arns(environment: Environment) -> Breaches:
+    """A file with ARNs of an account should name that account."""
     vpc = environment.network.vpc
     if environment.account or (vpc and is_token(vpc.id)):  # an app has its account elsewhere
         return

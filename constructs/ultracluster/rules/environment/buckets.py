@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ultracluster.config.base import s3_place
 from ultracluster.config.environment import Software
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask
 from ultracluster.config.storage import DataRepository, ExistingBucket, JobBucket
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 _RESERVED_BEGINNINGS = ("xn--", "sthree-", "amzn-s3-demo-")
@@ -23,14 +22,9 @@ _RESERVED_ENDINGS = {
 }
 
 
-@ENV.rule(
-    17,
-    "error",
-    "The name of a bucket follows the naming rules of S3",
-    source="Amazon S3 User Guide, General purpose bucket naming rules",
-    date="2026-11-22",
-)
-def bucket_names(owner: DataRepository | ExistingBucket | JobBucket | Software) -> Iterator[Breach]:
+@ENV.error(17, "Amazon S3 User Guide, General purpose bucket naming rules", "2026-11-22")
+def bucket_names(owner: DataRepository | ExistingBucket | JobBucket | Software) -> Breaches:
+    """The name of a bucket follows the naming rules of S3."""
     path: YamlPath
     match owner:
         case DataRepository(bucket=name) | JobBucket(bucket=name):

@@ -7,7 +7,7 @@ group that has the other.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from ultracluster.catalog.combinations import Feature, Pair, pair_rules
@@ -16,12 +16,12 @@ from ultracluster.config.orchestrator import OrchestratorKind, OrchestratorSetti
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, either, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.conditions import holds
-from ultracluster.rules.engine import Breach, Check
+from ultracluster.rules.engine import Breach, Breaches, Check
 from ultracluster.rules.sets import RULE_SETS
 
 
 def _in_group(rows: Sequence[Pair]) -> Check:
-    def check(group: Group) -> Iterator[Breach]:
+    def check(group: Group) -> Breaches:
         for row in rows:
             if group.traits.kind in row.on and _has(row.at, group) and _has(row.other, group):
                 yield _breach(row, group)
@@ -30,7 +30,7 @@ def _in_group(rows: Sequence[Pair]) -> Check:
 
 
 def _in_orchestrator(rows: Sequence[Pair]) -> Check:
-    def check(settings: OrchestratorSettings) -> Iterator[Breach]:
+    def check(settings: OrchestratorSettings) -> Breaches:
         for row in rows:
             if settings.kind in row.on and _has(row.at, settings) and _has(row.other, settings):
                 yield _breach(row, settings)
@@ -39,7 +39,7 @@ def _in_orchestrator(rows: Sequence[Pair]) -> Check:
 
 
 def _beside_group(rows: Sequence[Pair]) -> Check:
-    def check(settings: OrchestratorSettings, cluster: Cluster) -> Iterator[Breach]:
+    def check(settings: OrchestratorSettings, cluster: Cluster) -> Breaches:
         for row in rows:
             group = next((one for one in cluster.groups.values() if _has(row.other, one)), None)
             if settings.kind in row.on and group and _has(row.at, settings):
@@ -88,14 +88,15 @@ def _register() -> None:
     sets = {rule_set.prefix: rule_set for rule_set in RULE_SETS}
     for rule_id, (severity, title, rows) in pair_rules().items():
         prefix, number = cast("re.Match[str]", re.fullmatch(r"([A-Z]+)(\d+)", rule_id)).groups()
-        sets[prefix].rule(
+        sets[prefix].add(
             int(number),
             severity,
             title,
-            source="; ".join(dict.fromkeys(row.source for row in rows)),
-            date=max(row.date for row in rows),
+            "; ".join(dict.fromkeys(row.source for row in rows)),
+            max(row.date for row in rows),
+            _CHECKS[rows[0].at.of, rows[0].other.of](rows),
             kinds=cast("frozenset[OrchestratorKind]", frozenset(one for row in rows for one in row.on)),
-        )(_CHECKS[rows[0].at.of, rows[0].other.of](rows))
+        )
 
 
 _register()

@@ -5,30 +5,28 @@ What is looked at are the environment files beside it; an environment that was n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from ultracluster.config import Environment, InvalidEnvironmentError, load
 from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.remedy import ask
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import CPY
 
 _NAME_IT = "or say why it is right in an `acknowledge:` entry of one of the files"
 
 
-@CPY.rule(
+@CPY.error(
     1,
-    "error",
-    "Capacity that is named once is used by one environment",
-    source="SageMaker Developer Guide: Training plans; EC2 User Guide: Capacity Reservations (an instance is "
+    "SageMaker Developer Guide: Training plans; EC2 User Guide: Capacity Reservations (an instance is "
     "launched only while there is room)",
-    date="2026-11-22",
+    "2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>",
     until_acknowledged=True,
 )
-def capacity_used_once(environment: Environment) -> Iterator[Breach]:
+def capacity_used_once(environment: Environment) -> Breaches:
+    """Capacity that is named once is used by one environment."""
     for capacity, group in capacities(environment).items():
         if capacity == STAND_IN:
             continue
@@ -43,16 +41,15 @@ def capacity_used_once(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@CPY.rule(
+@CPY.error(
     2,
-    "error",
-    "A copied environment says where its objects in S3 are",
-    source="this package: a data repository without `bucket` is linked with the environment's own",
-    date="2026-11-22",
+    "this package: a data repository without `bucket` is linked with the environment's own",
+    "2026-11-22",
     by_hand="aws s3 ls",
     until_acknowledged=True,
 )
-def bucket_of_a_copy(environment: Environment) -> Iterator[Breach]:
+def bucket_of_a_copy(environment: Environment) -> Breaches:
+    """A copied environment says where its objects in S3 are."""
     folders = own_folders(environment)
     if not folders or environment.storage.lustre is None:
         return

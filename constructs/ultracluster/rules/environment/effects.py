@@ -11,18 +11,13 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import drop
 from ultracluster.model import Cluster
 from ultracluster.rules.conditions import holds
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 
-@ENV.rule(
-    36,
-    "warning",
-    "A setting that is written has an effect in this environment",
-    source="catalog/effects.json, with a source for each setting",
-    date="2026-11-28",
-)
-def without_effect(cluster: Cluster) -> Iterator[Breach]:
+@ENV.warning(36, "catalog/effects.json, with a source for each setting", "2026-11-28")
+def without_effect(cluster: Cluster) -> Breaches:
+    """A setting that is written has an effect in this environment."""
     for row in effects():
         if row.on and cluster.traits.kind not in row.on:
             continue

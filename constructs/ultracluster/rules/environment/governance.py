@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region
 from ultracluster.config import Environment
 from ultracluster.config.governance import Governance
 from ultracluster.config.remedy import ask
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GOV
 
 
-@GOV.rule(
-    1,
-    "error",
-    "The permissions boundary is a policy of the environment's partition and account, or one of AWS's",
-    source="IAM User Guide: Permissions boundaries for IAM entities; Amazon Resource Names (ARNs)",
-    date="2026-11-22",
+@GOV.error(
+    1, "IAM User Guide: Permissions boundaries for IAM entities; Amazon Resource Names (ARNs)", "2026-11-22"
 )
-def boundary_usable(governance: Governance, home: Region, environment: Environment) -> Iterator[Breach]:
+def boundary_usable(governance: Governance, home: Region, environment: Environment) -> Breaches:
+    """The permissions boundary is a policy of the environment's partition and account, or one of AWS's."""
     if not governance.permissions_boundary:
         return
     _, partition, _, _, owner, _ = governance.permissions_boundary.split(":", 5)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import instance_type, instance_types, nearest_instance_types
 from ultracluster.config import Environment
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 
-@ENV.rule(
+@ENV.error(
     6,
-    "error",
-    "The catalogue or the file describes each instance type",
-    source="EC2 DescribeInstanceTypes; botocore 1.44.5 sagemaker: ClusterInstanceType",
+    "EC2 DescribeInstanceTypes; botocore 1.44.5 sagemaker: ClusterInstanceType",
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
-def instance_type_known(group: Group, environment: Environment | None) -> Iterator[Breach]:
+def instance_type_known(group: Group, environment: Environment | None) -> Breaches:
+    """The catalogue or the file describes each instance type."""
     if group.type is not None:
         return
     name = group.settings.instance_type
@@ -38,15 +35,14 @@ def instance_type_known(group: Group, environment: Environment | None) -> Iterat
     )
 
 
-@ENV.rule(
+@ENV.warning(
     35,
-    "warning",
-    "The catalogue or the file should describe each instance type without accelerators",
-    source='EC2 Instance Types guide, "Instance type naming conventions"',
-    date="2026-11-27",
+    'EC2 Instance Types guide, "Instance type naming conventions"',
+    "2026-11-27",
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
-def instance_type_estimated(group: Group) -> Iterator[Breach]:
+def instance_type_estimated(group: Group) -> Breaches:
+    """The catalogue or the file should describe each instance type without accelerators."""
     type_ = group.type
     if type_ is None or not type_.estimated or group.in_service:  # HyperPod's own list refuses it
         return
@@ -60,13 +56,9 @@ def instance_type_estimated(group: Group) -> Iterator[Breach]:
     )
 
 
-@ENV.rule(
-    7,
-    "warning",
-    "A declared instance type is not in the catalogue yet",
-    source="the catalogue: EC2 DescribeInstanceTypes",
-)
-def declaration_outdated(cluster: Cluster) -> Iterator[Breach]:
+@ENV.warning(7, "the catalogue: EC2 DescribeInstanceTypes")
+def declaration_outdated(cluster: Cluster) -> Breaches:
+    """A declared instance type is not in the catalogue yet."""
     for name in cluster.environment.instance_types:
         if instance_type(name):
             yield Breach(
@@ -77,13 +69,9 @@ def declaration_outdated(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@ENV.rule(
-    8,
-    "warning",
-    "A declared instance type is used by a node group",
-    source="this file: `node_groups`",
-)
-def declaration_unused(cluster: Cluster) -> Iterator[Breach]:
+@ENV.warning(8, "this file: `node_groups`")
+def declaration_unused(cluster: Cluster) -> Breaches:
+    """A declared instance type is used by a node group."""
     used = {group.settings.instance_type for group in cluster.groups.values()}
     for name, declared in cluster.environment.instance_types.items():
         if name not in used and not instance_type(name) and not declared.announced:
@@ -94,15 +82,14 @@ def declaration_unused(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@ENV.rule(
+@ENV.warning(
     18,
-    "warning",
-    "The catalogue or the file has every fact of an instance type that nodes need",
-    source="the catalogue: instances.json, `families` and `types`",
-    date="2026-11-22",
+    "the catalogue: instances.json, `families` and `types`",
+    "2026-11-22",
     by_hand="nvidia-smi topo -m; lnetctl net show  (on a node of that type)",
 )
-def type_facts(cluster: Cluster) -> Iterator[Breach]:
+def type_facts(cluster: Cluster) -> Breaches:
+    """The catalogue or the file has every fact of an instance type that nodes need."""
     reported: set[str] = set()
     for name, group in cluster.groups.items():
         type_ = group.type

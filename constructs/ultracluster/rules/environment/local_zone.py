@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region, border_group
 from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind, zone_rows
 from ultracluster.config.findings import YamlPath
@@ -11,24 +9,23 @@ from ultracluster.config.remedy import Remedy, anywhere, ask
 from ultracluster.model import Cluster, Group
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 from ultracluster.rules.zones import in_local_zone, new_zone_of_region, with_zone_of_region
 
 _DATE = "2026-11-27"
 
 
-@ENV.rule(
+@ENV.error(
     32,
-    "error",
-    "NAT gateway and interface endpoints of a Local Zone are in a zone of the Region",
-    source="EC2 API reference, CreateNatGateway (network border group); "
+    "EC2 API reference, CreateNatGateway (network border group); "
     "aravneelaws/hyperpod-local-zone-quickstart, benchmarks/lz-egress (2026-08-03); "
     "awslabs/awsome-distributed-ai#1227",
-    date=_DATE,
+    _DATE,
     until_acknowledged=True,
 )
-def ways_out_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+def ways_out_of_local_zone(cluster: Cluster, home: Region) -> Breaches:
+    """NAT gateway and interface endpoints of a Local Zone are in a zone of the Region."""
     network = cluster.environment.network
     zone = network.zone_id
     if not in_local_zone(home, zone) or parent_zone(network) is not None:
@@ -45,18 +42,17 @@ def ways_out_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
     yield Breach(("network", "zone_id"), why, with_zone_of_region(cluster, home))
 
 
-@ENV.rule(
+@ENV.error(
     33,
-    "error",
-    "Head, login and system nodes of a Local Zone are in a zone of the Region",
-    source="EC2 User Guide, Local Zones; aws-parallelcluster 3.16.1, login_nodes_stack.py (Network Load "
+    "EC2 User Guide, Local Zones; aws-parallelcluster 3.16.1, login_nodes_stack.py (Network Load "
     "Balancer); openshift/openshift-docs#57736",
-    date=_DATE,
+    _DATE,
     by_hand="aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
     "--filters Name=location,Values=<zone id> --region <region>",
     until_acknowledged=True,
 )
-def entrances_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+def entrances_of_local_zone(cluster: Cluster, home: Region) -> Breaches:
+    """Head, login and system nodes of a Local Zone are in a zone of the Region."""
     for name, group in cluster.groups.items():
         if group.role not in ENTRANCES or not in_local_zone(home, group.zone_id):
             continue
@@ -73,14 +69,9 @@ def entrances_of_local_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
         )
 
 
-@ENV.rule(
-    37,
-    "warning",
-    "The orchestrator's guide has nodes in zones of this kind",
-    source="catalog/zone_kinds.json, with a source for each kind",
-    date="2026-11-28",
-)
-def nodes_in_kind_of_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+@ENV.warning(37, "catalog/zone_kinds.json, with a source for each kind", "2026-11-28")
+def nodes_in_kind_of_zone(cluster: Cluster, home: Region) -> Breaches:
+    """The orchestrator's guide has nodes in zones of this kind."""
     for row in zone_rows():
         if row.part != "nodes" or row.verdict == "allowed" or cluster.traits.kind not in row.on:
             continue

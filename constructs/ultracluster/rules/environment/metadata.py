@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config import Environment
 from ultracluster.config.environment import Access
 from ultracluster.config.remedy import drop
 from ultracluster.config.session_user import IMAGE_USERS
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 _DATE = "2026-11-22"
@@ -17,14 +15,9 @@ _PEOPLE = (*IMAGE_USERS, "ssm-user")
 _SOURCE = "EC2 User Guide, Limit access to the Instance Metadata Service"
 
 
-@ENV.rule(
-    30,
-    "warning",
-    "metadata_users are of services, not of people",
-    source=f"{_SOURCE}: by the user who opens the socket",
-    date=_DATE,
-)
-def people_pass(access: Access, environment: Environment) -> Iterator[Breach]:
+@ENV.warning(30, f"{_SOURCE}: by the user who opens the socket", _DATE)
+def people_pass(access: Access, environment: Environment) -> Breaches:
+    """metadata_users are of services, not of people."""
     for number, user in enumerate(access.metadata_users):
         if user in (*_PEOPLE, environment.session_user):
             yield Breach(
@@ -35,14 +28,9 @@ def people_pass(access: Access, environment: Environment) -> Iterator[Breach]:
             )
 
 
-@ENV.rule(
-    31,
-    "warning",
-    "On Slurm nodes the instance metadata is for services",
-    source=_SOURCE,
-    date=_DATE,
-)
-def everyone_passes(access: Access, cluster: Cluster) -> Iterator[Breach]:
+@ENV.warning(31, _SOURCE, _DATE)
+def everyone_passes(access: Access, cluster: Cluster) -> Breaches:
+    """On Slurm nodes the instance metadata is for services."""
     if cluster.traits.slurm and access.node_metadata == "everyone":
         yield Breach(
             ("node_metadata",),

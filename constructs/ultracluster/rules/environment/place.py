@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region, nearest_regions
 from ultracluster.catalog.eks import refused_zones
 from ultracluster.catalog.zone_kinds import ZONE_WORDS, zone_kind
@@ -11,7 +9,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import ENV, HYPERPOD
 from ultracluster.rules.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
@@ -23,14 +21,9 @@ _LIST_ZONES = (
 )
 
 
-@ENV.rule(
-    1,
-    "error",
-    "The Region is one that AWS has",
-    source="botocore 1.44.5: partitions",
-    by_hand="aws account list-regions",
-)
-def region_exists(cluster: Cluster) -> Iterator[Breach]:
+@ENV.error(1, "botocore 1.44.5: partitions", by_hand="aws account list-regions")
+def region_exists(cluster: Cluster) -> Breaches:
+    """The Region is one that AWS has."""
     if cluster.home is None:
         near = nearest_regions(cluster.region)
         yield Breach(
@@ -40,15 +33,14 @@ def region_exists(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@ENV.rule(
+@ENV.warning(
     2,
-    "warning",
-    "The Region has HyperPod",
-    source="cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::SageMaker::Cluster",
+    "cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::SageMaker::Cluster",
     by_hand="aws sagemaker list-clusters --region <region>",
     kinds=HYPERPOD,
 )
-def region_has_hyperpod(home: Region) -> Iterator[Breach]:
+def region_has_hyperpod(home: Region) -> Breaches:
+    """The Region has HyperPod."""
     if home.hyperpod is False:
         yield Breach(
             (),
@@ -61,38 +53,25 @@ def region_has_hyperpod(home: Region) -> Iterator[Breach]:
         )
 
 
-@ENV.rule(
-    3,
-    "error",
-    "`zone_id` is the id of a zone in the Region",
-    source="EC2 User Guide: Availability Zone IDs for your AWS resources",
-    by_hand=_LIST_ZONES,
-)
-def zone_in_region(network: Network, home: Region, cluster: Cluster | None) -> Iterator[Breach]:
+@ENV.error(3, "EC2 User Guide: Availability Zone IDs for your AWS resources", by_hand=_LIST_ZONES)
+def zone_in_region(network: Network, home: Region, cluster: Cluster | None) -> Breaches:
+    """`zone_id` is the id of a zone in the Region."""
     if breach := not_a_zone_of(home, network.zone_id, _ZONE_ID, _taken(cluster)):
         yield breach
 
 
-@ENV.rule(
-    4,
-    "warning",
-    "`zone_id` is among the zones seen in the Region",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
-    by_hand=_LIST_ZONES,
-)
-def zone_known(network: Network, home: Region, cluster: Cluster | None) -> Iterator[Breach]:
+@ENV.warning(4, "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it", by_hand=_LIST_ZONES)
+def zone_known(network: Network, home: Region, cluster: Cluster | None) -> Breaches:
+    """`zone_id` is among the zones seen in the Region."""
     if breach := unknown_zone(home, network.zone_id, _ZONE_ID, _taken(cluster)):
         yield breach
 
 
-@ENV.rule(
-    5,
-    "warning",
-    "A Local or Wavelength Zone is chosen on purpose, and the account has opted in to it",
-    source="EC2 User Guide: Local Zones; aravneelaws/hyperpod-local-zone-quickstart",
-    by_hand=_LIST_ZONES,
+@ENV.warning(
+    5, "EC2 User Guide: Local Zones; aravneelaws/hyperpod-local-zone-quickstart", by_hand=_LIST_ZONES
 )
-def local_zone(network: Network, home: Region, cluster: Cluster | None) -> Iterator[Breach]:
+def local_zone(network: Network, home: Region, cluster: Cluster | None) -> Breaches:
+    """A Local or Wavelength Zone is chosen on purpose, and the account has opted in to it."""
     zone_id = network.zone_id
     if not_a_zone_of(home, zone_id, _ZONE_ID) or not in_local_zone(home, zone_id):
         return

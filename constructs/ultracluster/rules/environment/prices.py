@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config import Environment
 from ultracluster.config.remedy import drop
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 
-@ENV.rule(
-    19,
-    "warning",
-    "The file of prices that is named exists",
-    source="this package: docs/cost.md",
-    date="2026-11-22",
-    by_hand="ultracluster prices update <environment>",
+@ENV.warning(
+    19, "this package: docs/cost.md", "2026-11-22", by_hand="ultracluster prices update <environment>"
 )
-def price_file_exists(environment: Environment) -> Iterator[Breach]:
+def price_file_exists(environment: Environment) -> Breaches:
+    """The file of prices that is named exists."""
     if environment.prices and not (environment.file.parent / environment.prices).is_file():
         yield Breach(
             ("prices",),

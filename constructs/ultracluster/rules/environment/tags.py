@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.remedy import ask, drop, rename, write
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import ENV
 
 TAGS_OF_OURS = (ENVIRONMENT_TAG, "Name")
@@ -17,13 +16,9 @@ _MAX_TAGS = 50  # FSx, EC2, S3, IAM and HyperPod alike
 _IN_TAGS = "_.:/=+-@"
 
 
-@ENV.rule(
-    9,
-    "error",
-    "There are at most 48 tags: AWS takes 50 on a resource, and two are added",
-    source="botocore 1.44.5 fsx: Tags; EC2 User Guide: tag restrictions",
-)
-def tag_count(environment: Environment) -> Iterator[Breach]:
+@ENV.error(9, "botocore 1.44.5 fsx: Tags; EC2 User Guide: tag restrictions")
+def tag_count(environment: Environment) -> Breaches:
+    """There are at most 48 tags: AWS takes 50 on a resource, and two are added."""
     most = _MAX_TAGS - len(TAGS_OF_OURS)
     if len(environment.tags) > most:
         yield Breach(
@@ -34,13 +29,9 @@ def tag_count(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@ENV.rule(
-    10,
-    "error",
-    "Tag keys differ in more than case",
-    source="IAM User Guide: Tags for IAM resources",
-)
-def tag_case(environment: Environment) -> Iterator[Breach]:
+@ENV.error(10, "IAM User Guide: Tags for IAM resources")
+def tag_case(environment: Environment) -> Breaches:
+    """Tag keys differ in more than case."""
     seen = {TAGS_OF_OURS[0].lower(): TAGS_OF_OURS[0]}
     for key in environment.tags:
         first = seen.setdefault(key.lower(), key)
@@ -55,13 +46,9 @@ def tag_case(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@ENV.rule(
-    11,
-    "error",
-    "Tags hold only characters that AWS takes",
-    source="botocore 1.44.5 fsx: TagKey, TagValue",
-)
-def tag_characters(environment: Environment) -> Iterator[Breach]:
+@ENV.error(11, "botocore 1.44.5 fsx: TagKey, TagValue")
+def tag_characters(environment: Environment) -> Breaches:
+    """Tags hold only characters that AWS takes."""
     for key, value in environment.tags.items():
         for what, text in (("key", key), ("value", value)):
             wrong = {sign for sign in text if not _in_tags(sign)}
@@ -75,14 +62,13 @@ def tag_characters(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@ENV.rule(
+@ENV.error(
     16,
-    "error",
-    "No tag's key begins with `aws:`",
-    source="EC2 User Guide, Tag your Amazon EC2 resources (tag restrictions); S3, FSx and IAM have the same",
-    date="2026-11-22",
+    "EC2 User Guide, Tag your Amazon EC2 resources (tag restrictions); S3, FSx and IAM have the same",
+    "2026-11-22",
 )
-def reserved_tags(environment: Environment) -> Iterator[Breach]:
+def reserved_tags(environment: Environment) -> Breaches:
+    """No tag's key begins with `aws:`."""
     for key in environment.tags:
         if key.lower().startswith("aws:"):
             own = key[4:].lstrip(": ")

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ultracluster.catalog import instance_type, nearest_instance_types, ultraservers
 from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GRP
 
 DATE = "2026-11-23"
 BLOCKS = "EC2 User Guide, Capacity Blocks for ML: UltraServers are reserved as wholes"
 
 
-@GRP.rule(
+@GRP.warning(
     50,
-    "warning",
-    "AWS's API has the name of the instance type",
-    source="botocore 1.44.5 ec2: InstanceType; catalog/ultraservers.json",
-    date=DATE,
+    "botocore 1.44.5 ec2: InstanceType; catalog/ultraservers.json",
+    DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
-def announced_only(group: Group, cluster: Cluster) -> Iterator[Breach]:
+def announced_only(group: Group, cluster: Cluster) -> Breaches:
+    """AWS's API has the name of the instance type."""
     for number, kind in enumerate(group.types):
         declared = cluster.environment.instance_types.get(kind.name) if kind and kind.declared else None
         if kind is None or declared is None or not declared.announced:
@@ -45,14 +44,9 @@ def _until_then(declared: DeclaredInstanceType) -> Remedy:
     return ask("action", note.removeprefix("or "))
 
 
-@GRP.rule(
-    51,
-    "error",
-    "A declared type names an instance type and UltraServers of the catalogue",
-    source="catalog/instances.json and catalog/ultraservers.json",
-    date=DATE,
-)
-def declared_like(declared: DeclaredInstanceType) -> Iterator[Breach]:
+@GRP.error(51, "catalog/instances.json and catalog/ultraservers.json", DATE)
+def declared_like(declared: DeclaredInstanceType) -> Breaches:
+    """A declared type names an instance type and UltraServers of the catalogue."""
     model = declared.network_like
     if model and instance_type(model) is None:
         yield Breach(
@@ -70,16 +64,15 @@ def declared_like(declared: DeclaredInstanceType) -> Iterator[Breach]:
             )
 
 
-@GRP.rule(
+@GRP.warning(
     52,
-    "warning",
-    "Groups of UltraServer types have whole UltraServers",
-    source=f"{BLOCKS}; Neuron documentation, Trn2 and Trn3 architecture",
-    date=DATE,
+    f"{BLOCKS}; Neuron documentation, Trn2 and Trn3 architecture",
+    DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <cr-id> "
     "--query 'CapacityReservations[].TotalInstanceCount'",
 )
-def whole_ultraservers(group: Group) -> Iterator[Breach]:
+def whole_ultraservers(group: Group) -> Breaches:
+    """Groups of UltraServer types have whole UltraServers."""
     kind = group.type
     if kind is None or not kind.ultraserver or group.role != "compute" or group.in_service:
         return  # HyperPod keeps spare instances of an UltraServer
@@ -95,14 +88,9 @@ def whole_ultraservers(group: Group) -> Iterator[Breach]:
             )
 
 
-@GRP.rule(
-    53,
-    "error",
-    "A declared type has an EFA on as many network cards as the type that it is like",
-    source="EC2 User Guide, Maximize network bandwidth on instances with multiple network cards",
-    date=DATE,
-)
-def declared_cards(declared: DeclaredInstanceType) -> Iterator[Breach]:
+@GRP.error(53, "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards", DATE)
+def declared_cards(declared: DeclaredInstanceType) -> Breaches:
+    """A declared type has an EFA on as many network cards as the type that it is like."""
     model = instance_type(declared.network_like) if declared.network_like else None
     if model and declared.efa_interfaces > len(model.efa_cards):
         yield Breach(

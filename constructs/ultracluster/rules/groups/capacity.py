@@ -9,7 +9,7 @@ from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation
 from ultracluster.config.remedy import Remedy, ask, beside, drop, write
 from ultracluster.model import Group
 from ultracluster.model.capacity import Decision, decide, fabric_of
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GRP, kinds_with
 from ultracluster.rules.today import today
 
@@ -18,41 +18,32 @@ TABLE = "AWS PCS User Guide, Amazon EC2 capacity; model/capacity.json names the 
 CAPACITY = ("capacity",)
 
 
-@GRP.rule(
-    20,
-    "error",
-    "The orchestrator can launch nodes from the kind of capacity",
-    source=TABLE,
-    date=DATE,
-)
-def capacity_refused(group: Group) -> Iterator[Breach]:
-    """What HyperPod's own groups take is reported by HYP020 and HYP021."""
+@GRP.error(20, TABLE, DATE)
+def capacity_refused(group: Group) -> Breaches:
+    """The orchestrator can launch nodes from the kind of capacity.
+
+    What HyperPod's own groups take is reported by HYP020 and HYP021.
+    """
     for decision in _decisions(group):
         if decision.severity == "error" and not group.in_service:
             yield Breach(CAPACITY, decision.reason, _remedy(decision))
 
 
-@GRP.rule(
+@GRP.warning(
     21,
-    "warning",
-    "AWS sells the instance type by the kind of capacity",
-    source=TABLE,
-    date=DATE,
+    TABLE,
+    DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
     "--query 'InstanceTypes[].SupportedUsageClasses'",
 )
-def capacity_unsold(group: Group) -> Iterator[Breach]:
+def capacity_unsold(group: Group) -> Breaches:
+    """AWS sells the instance type by the kind of capacity."""
     yield from _warnings(group, "GRP021")
 
 
-@GRP.rule(
-    76,
-    "error",
-    "A reservation in a Local Zone is named by its id",
-    source="EC2 User Guide, Capacity Reservations in Local Zones (Considerations)",
-    date="2026-11-27",
-)
-def reservation_group_in_local_zone(group: Group) -> Iterator[Breach]:
+@GRP.error(76, "EC2 User Guide, Capacity Reservations in Local Zones (Considerations)", "2026-11-27")
+def reservation_group_in_local_zone(group: Group) -> Breaches:
+    """A reservation in a Local Zone is named by its id."""
     capacity = group.capacity
     if isinstance(capacity, Reservation) and capacity.resource_group_arn and is_local_zone(group.zone_id):
         yield Breach(
@@ -62,16 +53,15 @@ def reservation_group_in_local_zone(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.warning(
     22,
-    "warning",
-    "Controller and login nodes are not on capacity that is taken back",
-    source="EC2 User Guide, Spot Instance interruptions; "
+    "EC2 User Guide, Spot Instance interruptions; "
     "SageMaker Developer Guide, Spot instances in Amazon SageMaker HyperPod",
-    date=DATE,
+    DATE,
     kinds=kinds_with(lambda traits: traits.slurm and not traits.validates),  # PCL022
 )
-def spot_for_compute(group: Group) -> Iterator[Breach]:
+def spot_for_compute(group: Group) -> Breaches:
+    """Controller and login nodes are not on capacity that is taken back."""
     if group.capacity.takes_back and group.role in ("controller", "login"):
         lost = "stops the queue" if group.role == "controller" else "ends people's sessions"
         who = "AWS takes Spot instances" if group.capacity.kind == "spot" else "Its owner takes a reservation"
@@ -82,48 +72,45 @@ def spot_for_compute(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.warning(
     23,
-    "warning",
-    "AWS sells the instance type on demand",
-    source="EC2 and SageMaker price lists (third-party records, 2026-07 to 2026-10); "
+    "EC2 and SageMaker price lists (third-party records, 2026-07 to 2026-10); "
     "model/capacity.json names the source of each decision",
-    date=DATE,
+    DATE,
     by_hand="aws pricing get-products --region us-east-1 --service-code AmazonEC2 --filters "
     "Type=TERM_MATCH,Field=instanceType,Value=<type> Type=TERM_MATCH,Field=regionCode,Value=<region> "
     "Type=TERM_MATCH,Field=marketoption,Value=OnDemand (HyperPod: AmazonSageMaker, "
     "Field=instanceName,Value=ml.<type>)",
 )
-def on_demand_unsold(group: Group) -> Iterator[Breach]:
+def on_demand_unsold(group: Group) -> Breaches:
+    """AWS sells the instance type on demand."""
     yield from _warnings(group, "GRP023")
 
 
-@GRP.rule(
+@GRP.warning(
     70,
-    "warning",
-    "The guide of the orchestrator describes the kind of capacity",
-    source="EKS API reference, Nodegroup (capacityType); EC2 User Guide, Interruptible Capacity Reservations "
+    "EKS API reference, Nodegroup (capacityType); EC2 User Guide, Interruptible Capacity Reservations "
     "for capacity consumers; model/capacity.json names the source of each decision",
-    date="2026-11-23",
+    "2026-11-23",
 )
-def capacity_undescribed(group: Group) -> Iterator[Breach]:
+def capacity_undescribed(group: Group) -> Breaches:
+    """The guide of the orchestrator describes the kind of capacity."""
     if not group.by_karpenter:  # which takes them from 1.10 on
         yield from _warnings(group, "GRP070")
 
 
-@GRP.rule(
+@GRP.warning(
     24,
-    "warning",
-    "A Capacity Block has begun before its nodes are launched",
-    source="EKS User Guide, Create a managed node group with Capacity Blocks for ML; AWS PCS User Guide, "
+    "EKS User Guide, Create a managed node group with Capacity Blocks for ML; AWS PCS User Guide, "
     "Amazon EC2 Capacity Blocks for ML",
-    date="2026-11-22",
+    "2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[State,StartDate]'",
     # ParallelCluster itself keeps such nodes out until the block begins
     kinds=kinds_with(lambda traits: traits.until_block is not None),
 )
-def block_has_begun(group: Group) -> Iterator[Breach]:
+def block_has_begun(group: Group) -> Breaches:
+    """A Capacity Block has begun before its nodes are launched."""
     block, count = group.capacity, group.settings.count
     if (
         not isinstance(block, CapacityBlock)
@@ -141,18 +128,17 @@ def block_has_begun(group: Group) -> Iterator[Breach]:
     )
 
 
-@GRP.rule(
+@GRP.warning(
     35,
-    "warning",
-    "`starts` of a Capacity Block lies in the future",
-    source="docs/kubernetes.md, A Capacity Block that has not begun; EventBridge Scheduler was reported to "
+    "docs/kubernetes.md, A Capacity Block that has not begun; EventBridge Scheduler was reported to "
     "refuse a time in the past (DefangLabs/pulumi-defang#425)",
-    date="2026-11-22",
+    "2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[State,StartDate]'",
     kinds=kinds_with(lambda traits: traits.until_block == "fills-later"),
 )
-def block_begins_later(block: CapacityBlock) -> Iterator[Breach]:
+def block_begins_later(block: CapacityBlock) -> Breaches:
+    """`starts` of a Capacity Block lies in the future."""
     if block.starts and block.starts[:10] < today().isoformat():
         yield Breach(
             ("starts",),
@@ -162,14 +148,11 @@ def block_begins_later(block: CapacityBlock) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
-    36,
-    "warning",
-    "Nodes that train together are in one placement group",
-    source="EC2 User Guide, Placement strategies for your placement groups; Elastic Fabric Adapter",
-    date="2026-11-22",
+@GRP.warning(
+    36, "EC2 User Guide, Placement strategies for your placement groups; Elastic Fabric Adapter", "2026-11-22"
 )
-def placement_declined(group: Group) -> Iterator[Breach]:
+def placement_declined(group: Group) -> Breaches:
+    """Nodes that train together are in one placement group."""
     if group.in_service or group.role != "compute" or group.settings.placement_group != "none":
         return
     ours = group.capacity.kind in ("on-demand", "spot")
@@ -182,14 +165,9 @@ def placement_declined(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
-    37,
-    "error",
-    "`placement_group: none` does not contradict the placement group of the reservation",
-    source="EC2 User Guide, Use Capacity Reservations with cluster placement groups",
-    date="2026-11-22",
-)
-def placement_declined_and_named(group: Group) -> Iterator[Breach]:
+@GRP.error(37, "EC2 User Guide, Use Capacity Reservations with cluster placement groups", "2026-11-22")
+def placement_declined_and_named(group: Group) -> Breaches:
+    """`placement_group: none` does not contradict the placement group of the reservation."""
     capacity = group.capacity
     named = capacity.placement_group if isinstance(capacity, Reservation) else None
     if group.settings.placement_group == "none" and named:
@@ -201,7 +179,7 @@ def placement_declined_and_named(group: Group) -> Iterator[Breach]:
         )
 
 
-def _warnings(group: Group, rule: str) -> Iterator[Breach]:
+def _warnings(group: Group, rule: str) -> Breaches:
     for decision in _decisions(group):
         if decision.severity == "warning" and decision.rule == rule:
             yield Breach(CAPACITY, decision.reason, _remedy(decision))

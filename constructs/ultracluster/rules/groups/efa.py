@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
 from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EFA, HYPERPOD, kinds_with
 
 EFA_GUIDE = "EC2 User Guide, Elastic Fabric Adapter for AI/ML and HPC workloads on Amazon EC2"
@@ -18,14 +18,9 @@ SHOW_EFA = (
 )
 
 
-@EFA.rule(
-    1,
-    "warning",
-    "`efa_interface` is only set on a type that has EFA",
-    source=f"{EFA_GUIDE}, supported instance types",
-    by_hand=SHOW_EFA,
-)
-def interface_without_efa(group: Group) -> Iterator[Breach]:
+@EFA.warning(1, f"{EFA_GUIDE}, supported instance types", by_hand=SHOW_EFA)
+def interface_without_efa(group: Group) -> Breaches:
+    """`efa_interface` is only set on a type that has EFA."""
     interface, kind = group.settings.efa_interface, group.type
     if interface and kind and kind.efa_interfaces == 0:
         yield Breach(
@@ -35,14 +30,9 @@ def interface_without_efa(group: Group) -> Iterator[Breach]:
         )
 
 
-@EFA.rule(
-    2,
-    "warning",
-    "Accelerated nodes that train together have EFA",
-    source=f"{EFA_GUIDE}, supported instance types",
-    by_hand=SHOW_EFA,
-)
-def training_over_tcp(cluster: Cluster) -> Iterator[Breach]:
+@EFA.warning(2, f"{EFA_GUIDE}, supported instance types", by_hand=SHOW_EFA)
+def training_over_tcp(cluster: Cluster) -> Breaches:
+    """Accelerated nodes that train together have EFA."""
     for partition, groups in _partitions(cluster).items():
         nodes = sum(group.settings.count for group in groups.values())
         if nodes < 2:
@@ -58,13 +48,9 @@ def training_over_tcp(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@EFA.rule(
-    3,
-    "warning",
-    "P4d and P4de do not share a partition with other types",
-    source=f"{EFA_GUIDE}, limitations: no EFA traffic between P4d/P4de and other types",
-)
-def p4_with_others(cluster: Cluster) -> Iterator[Breach]:
+@EFA.warning(3, f"{EFA_GUIDE}, limitations: no EFA traffic between P4d/P4de and other types")
+def p4_with_others(cluster: Cluster) -> Breaches:
+    """P4d and P4de do not share a partition with other types."""
     for partition, groups in _partitions(cluster).items():
         for name, group in groups.items():
             peers, mine = _peers(group), group.settings.instance_type
@@ -79,13 +65,9 @@ def p4_with_others(cluster: Cluster) -> Iterator[Breach]:
                     )
 
 
-@EFA.rule(
-    4,
-    "warning",
-    "The accelerated nodes of a partition have one instance type",
-    source=f"{EFA_GUIDE}: EFA versions by Nitro generation; Slurm, sbatch: a job takes any node",
-)
-def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
+@EFA.warning(4, f"{EFA_GUIDE}: EFA versions by Nitro generation; Slurm, sbatch: a job takes any node")
+def mixed_partition(cluster: Cluster) -> Breaches:
+    """The accelerated nodes of a partition have one instance type."""
     for partition, groups in _partitions(cluster).items():
         accelerated = {name: group for name, group in groups.items() if group.type and group.type.accelerator}
         first = next(iter(accelerated.values()), None)
@@ -104,14 +86,9 @@ def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@EFA.rule(
-    5,
-    "warning",
-    "AWS publishes how many EFA interfaces the type has",
-    source="EC2 API reference, DescribeInstanceTypes (EfaInfo.MaximumEfaInterfaces)",
-    by_hand=SHOW_EFA,
-)
-def efa_unknown(group: Group) -> Iterator[Breach]:
+@EFA.warning(5, "EC2 API reference, DescribeInstanceTypes (EfaInfo.MaximumEfaInterfaces)", by_hand=SHOW_EFA)
+def efa_unknown(group: Group) -> Breaches:
+    """AWS publishes how many EFA interfaces the type has."""
     kind = group.type
     if group.role == "compute" and kind and kind.efa_interfaces is None:
         numbers = " or ".join(map(str, kind.recommended_efa_interfaces))
@@ -124,13 +101,9 @@ def efa_unknown(group: Group) -> Iterator[Breach]:
         )
 
 
-@EFA.rule(
-    6,
-    "error",
-    "A declared type has no more EFA interfaces than network cards",
-    source=f"{CARDS_GUIDE}: one EFA per network card",
-)
-def declared_interfaces(declared: DeclaredInstanceType) -> Iterator[Breach]:
+@EFA.error(6, f"{CARDS_GUIDE}: one EFA per network card")
+def declared_interfaces(declared: DeclaredInstanceType) -> Breaches:
+    """A declared type has no more EFA interfaces than network cards."""
     if declared.efa_interfaces > declared.network_cards:
         yield Breach(
             ("efa_interfaces",),
@@ -140,15 +113,14 @@ def declared_interfaces(declared: DeclaredInstanceType) -> Iterator[Breach]:
         )
 
 
-@EFA.rule(
+@EFA.warning(
     7,
-    "warning",
-    "A declared type takes at least one address per network card",
-    source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5 takes 32 "
+    "SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5 takes 32 "
     "addresses with 32 cards; other types are estimated by the same rule",
     kinds=HYPERPOD,
 )
-def declared_addresses(declared: DeclaredInstanceType) -> Iterator[Breach]:
+def declared_addresses(declared: DeclaredInstanceType) -> Breaches:
+    """A declared type takes at least one address per network card."""
     if declared.addresses < declared.network_cards:
         yield Breach(
             ("addresses",),
@@ -159,16 +131,15 @@ def declared_addresses(declared: DeclaredInstanceType) -> Iterator[Breach]:
         )
 
 
-@EFA.rule(
+@EFA.warning(
     13,
-    "warning",
-    "AWS has published the network cards of the instance type",
-    source="EC2 DescribeInstanceTypes, NetworkInfo.NetworkCards",
-    date="2026-11-27",
+    "EC2 DescribeInstanceTypes, NetworkInfo.NetworkCards",
+    "2026-11-27",
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
     kinds=kinds_with(lambda traits: traits.has_instances and not traits.validates),  # ours lay them out
 )
-def cards_assumed(group: Group) -> Iterator[Breach]:
+def cards_assumed(group: Group) -> Breaches:
+    """AWS has published the network cards of the instance type."""
     kind = group.type
     if group.role == "compute" and group.interfaces and kind and kind.efa_cards_assumed:
         first, last = kind.efa_cards[0], kind.efa_cards[-1]

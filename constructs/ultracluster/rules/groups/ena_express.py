@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import is_local_zone
 from ultracluster.catalog.ena_express import has_ena_express, sizes_with_ena_express
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import EFA
 
 _DATE = "2026-11-23"
 _GUIDE = "EC2 User Guide, Improve network performance between EC2 instances with ENA Express"
 
 
-@EFA.rule(
+@EFA.error(
     8,
-    "error",
-    "ENA Express is on only where the type has it",
-    source=f"{_GUIDE}, supported instance types; EC2 API reference, NetworkInfo (EnaSrdSupported)",
-    date=_DATE,
+    f"{_GUIDE}, supported instance types; EC2 API reference, NetworkInfo (EnaSrdSupported)",
+    _DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query "
     "'InstanceTypes[].NetworkInfo.EnaSrdSupported'",
 )
-def type_without(group: Group) -> Iterator[Breach]:
+def type_without(group: Group) -> Breaches:
+    """ENA Express is on only where the type has it."""
     name = group.settings.instance_type
     if group.settings.ena_express is None or has_ena_express(name) is not False:
         return
@@ -36,14 +33,9 @@ def type_without(group: Group) -> Iterator[Breach]:
     )
 
 
-@EFA.rule(
-    9,
-    "warning",
-    "ENA Express has another node to talk to",
-    source=f"{_GUIDE}: both instances must have it",
-    date=_DATE,
-)
-def nobody_else(cluster: Cluster) -> Iterator[Breach]:
+@EFA.warning(9, f"{_GUIDE}: both instances must have it", _DATE)
+def nobody_else(cluster: Cluster) -> Breaches:
+    """ENA Express has another node to talk to."""
     asked = {name: one for name, one in cluster.groups.items() if one.settings.ena_express}
     if sum(one.most_nodes for one in asked.values()) != 1:
         return
@@ -55,14 +47,9 @@ def nobody_else(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@EFA.rule(
-    10,
-    "warning",
-    "ENA Express is on where it carries traffic",
-    source=f"{_GUIDE}: its traffic cannot be sent in a Local Zone",
-    date=_DATE,
-)
-def in_a_local_zone(group: Group, cluster: Cluster) -> Iterator[Breach]:
+@EFA.warning(10, f"{_GUIDE}: its traffic cannot be sent in a Local Zone", _DATE)
+def in_a_local_zone(group: Group, cluster: Cluster) -> Breaches:
+    """ENA Express is on where it carries traffic."""
     zone = cluster.environment.network.zone_id
     if group.settings.ena_express and is_local_zone(zone):
         yield Breach(
@@ -72,15 +59,14 @@ def in_a_local_zone(group: Group, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@EFA.rule(
+@EFA.warning(
     11,
-    "warning",
-    "Nodes that send UDP by ENA Express have an MTU that leaves room for it",
-    source=f"{_GUIDE}, MTU size: TCP clamps its segments, UDP needs a lower MTU",
-    date=_DATE,
+    f"{_GUIDE}, MTU size: TCP clamps its segments, UDP needs a lower MTU",
+    _DATE,
     by_hand="ip link show  (on a node; check-ena-express-settings.sh of amzn/amzn-ec2-ena-utilities)",
 )
-def room_for_udp(group: Group) -> Iterator[Breach]:
+def room_for_udp(group: Group) -> Breaches:
+    """Nodes that send UDP by ENA Express have an MTU that leaves room for it."""
     if group.settings.ena_express == "tcp-and-udp":
         yield Breach(
             ("ena_express",),
@@ -90,14 +76,9 @@ def room_for_udp(group: Group) -> Iterator[Breach]:
         )
 
 
-@EFA.rule(
-    12,
-    "warning",
-    "All nodes send UDP the same way",
-    source=f"{_GUIDE}, Scenario: Differences in configuration",
-    date=_DATE,
-)
-def udp_of_some(cluster: Cluster) -> Iterator[Breach]:
+@EFA.warning(12, f"{_GUIDE}, Scenario: Differences in configuration", _DATE)
+def udp_of_some(cluster: Cluster) -> Breaches:
+    """All nodes send UDP the same way."""
     asked = {
         name: one.settings.ena_express for name, one in cluster.groups.items() if one.settings.ena_express
     }

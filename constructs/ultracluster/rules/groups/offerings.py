@@ -20,7 +20,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import GRP
 from ultracluster.rules.zones import in_local_zone, not_a_zone_of
@@ -34,16 +34,17 @@ OFFERINGS = (
 )
 
 
-@GRP.rule(
+@GRP.warning(
     25,
-    "warning",
-    "EC2 offers the instance type in the Region",
-    source=f"cfn-lint 1.58.0, derived from AWS price lists; EC2 DescribeInstanceTypeOfferings; {BLOCKS}",
-    date=DATE,
+    f"cfn-lint 1.58.0, derived from AWS price lists; EC2 DescribeInstanceTypeOfferings; {BLOCKS}",
+    DATE,
     by_hand=OFFERINGS,
 )
-def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
-    """HyperPod has prices of its own: its groups are judged by HYP041."""
+def type_in_region(group: Group, home: Region, cluster: Cluster) -> Breaches:
+    """EC2 offers the instance type in the Region.
+
+    HyperPod has prices of its own: its groups are judged by HYP041.
+    """
     if group.in_service:
         return
     for place, kind in _typed(group):
@@ -57,15 +58,14 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
             )
 
 
-@GRP.rule(
+@GRP.warning(
     26,
-    "warning",
-    "The zone offers the instance type",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
-    date=DATE,
+    "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
+    DATE,
     by_hand=OFFERINGS,
 )
-def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+def type_in_zone(cluster: Cluster, home: Region) -> Breaches:
+    """The zone offers the instance type."""
     zone = cluster.environment.network.zone_id
     if not_a_zone_of(home, zone, ("network", "zone_id")):
         return  # reported by ENV003
@@ -96,16 +96,15 @@ def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.error(
     27,
-    "error",
-    "A reservation, Capacity Block or training plan is used for one instance type",
-    source=f"{PLANS}: one instance type; EC2 User Guide, On-Demand Capacity Reservations: InstanceType",
-    date=DATE,
+    f"{PLANS}: one instance type; EC2 User Guide, On-Demand Capacity Reservations: InstanceType",
+    DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>; "
     "aws sagemaker describe-training-plan --training-plan-name <name>",
 )
-def one_type_of_an_id(cluster: Cluster) -> Iterator[Breach]:
+def one_type_of_an_id(cluster: Cluster) -> Breaches:
+    """A reservation, Capacity Block or training plan is used for one instance type."""
     for identifier, groups in _by_id(cluster).items():
         (first, leader), *others = [(name, group.settings) for name, group in groups.items()]
         for name, group in others:
@@ -119,14 +118,9 @@ def one_type_of_an_id(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@GRP.rule(
-    28,
-    "error",
-    "No Capacity Block or training plan is used for more instances than AWS sells in one",
-    source=f"{BLOCKS}: up to 64 instances; {PLANS}: 1, 2, 4, 8, 16, 32 or 64",
-    date=DATE,
-)
-def more_than_one_holds(cluster: Cluster) -> Iterator[Breach]:
+@GRP.error(28, f"{BLOCKS}: up to 64 instances; {PLANS}: 1, 2, 4, 8, 16, 32 or 64", DATE)
+def more_than_one_holds(cluster: Cluster) -> Breaches:
+    """No Capacity Block or training plan is used for more instances than AWS sells in one."""
     for identifier, groups in _by_id(cluster).items():
         last, leader = list(groups.items())[-1]
         if isinstance(leader.capacity, Reservation) or _of_ultraservers(leader):
@@ -145,15 +139,14 @@ def more_than_one_holds(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@GRP.rule(
+@GRP.warning(
     29,
-    "warning",
-    "All Capacity Blocks together hold at most 256 instances",
-    source=f"{BLOCKS}: across all accounts of an organisation, on a date",
-    date=DATE,
+    f"{BLOCKS}: across all accounts of an organisation, on a date",
+    DATE,
     by_hand="aws ec2 describe-capacity-blocks",
 )
-def all_blocks(cluster: Cluster) -> Iterator[Breach]:
+def all_blocks(cluster: Cluster) -> Breaches:
+    """All Capacity Blocks together hold at most 256 instances."""
     groups = {
         name: group
         for name, group in cluster.groups.items()
@@ -172,16 +165,15 @@ def all_blocks(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.warning(
     34,
-    "warning",
-    "AWS sells Capacity Blocks of the instance type in the Region",
-    source=f"{BLOCKS}, supported instance types and Regions (edition of 2026-10)",
-    date=DATE,
+    f"{BLOCKS}, supported instance types and Regions (edition of 2026-10)",
+    DATE,
     by_hand="aws ec2 describe-capacity-block-offerings --instance-type <type> --instance-count <n> "
     "--capacity-duration-hours 24 --region <region>",
 )
-def block_in_region(group: Group, home: Region) -> Iterator[Breach]:
+def block_in_region(group: Group, home: Region) -> Breaches:
+    """AWS sells Capacity Blocks of the instance type in the Region."""
     kind = group.type
     if not isinstance(group.capacity, CapacityBlock) or not kind or not kind.capacity_block_regions:
         return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from ultracluster.config.nodes import Role
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, whole, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
 DATE = "2026-11-21"
@@ -40,15 +40,14 @@ _MISSING_ROLES: Mapping[tuple[Literal["slurm", "kubernetes"], Role], tuple[str, 
 """Why a scheduler does not have a role, and what to do instead."""
 
 
-@GRP.rule(
+@GRP.error(
     10,
-    "error",
-    "Groups have only roles that the orchestrator has",
-    source="SageMaker API reference, ClusterInstanceGroupSpecification (SlurmConfig); "
+    "SageMaker API reference, ClusterInstanceGroupSpecification (SlurmConfig); "
     f"{SCHEMA}; {PCS_GUIDE}, Key concepts; EKS User Guide, Amazon EKS architecture",
-    date=DATE,
+    DATE,
 )
-def role_of_another_orchestrator(group: Group) -> Iterator[Breach]:
+def role_of_another_orchestrator(group: Group) -> Breaches:
+    """Groups have only roles that the orchestrator has."""
     traits = group.traits
     if group.role not in traits.roles:
         why, remedy = _MISSING_ROLES.get(
@@ -61,15 +60,9 @@ def role_of_another_orchestrator(group: Group) -> Iterator[Breach]:
         yield Breach(("role",), why, remedy)
 
 
-@GRP.rule(
-    11,
-    "error",
-    "There is exactly one controller group",
-    source=f"{GETTING_STARTED}; {SCHEMA} (HeadNode)",
-    date=DATE,
-    kinds=_HEADED,
-)
-def one_controller_group(cluster: Cluster) -> Iterator[Breach]:
+@GRP.error(11, f"{GETTING_STARTED}; {SCHEMA} (HeadNode)", DATE, kinds=_HEADED)
+def one_controller_group(cluster: Cluster) -> Breaches:
+    """There is exactly one controller group."""
     first, *others = cluster.with_role("controller") or [""]
     if not first:
         yield Breach(
@@ -88,16 +81,15 @@ def one_controller_group(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.error(
     12,
-    "error",
-    "The controller group has one node",
-    source="SageMaker Developer Guide, Setting up multiple controller nodes for a HyperPod cluster; "
+    "SageMaker Developer Guide, Setting up multiple controller nodes for a HyperPod cluster; "
     f"{SCHEMA} (HeadNode)",
-    date=DATE,
+    DATE,
     kinds=_HEADED,
 )
-def one_controller_node(group: Group) -> Iterator[Breach]:
+def one_controller_node(group: Group) -> Breaches:
+    """The controller group has one node."""
     if group.role != "controller":
         return
     for key, value in (("count", group.settings.count), ("max_count", group.settings.max_count)):
@@ -109,15 +101,14 @@ def one_controller_node(group: Group) -> Iterator[Breach]:
         yield Breach((key,), f"{value} controllers: {why}.", write(1))
 
 
-@GRP.rule(
+@GRP.error(
     13,
-    "error",
-    "A login group has a fixed number of nodes",
-    source=f"{SCHEMA} (LoginNodes Pools Count); {PCS_GUIDE}, Using login nodes",
-    date=DATE,
+    f"{SCHEMA} (LoginNodes Pools Count); {PCS_GUIDE}, Using login nodes",
+    DATE,
     kinds=kinds_with(lambda traits: "login" in traits.roles and "login" not in traits.service_roles),
 )
-def login_is_fixed(group: Group) -> Iterator[Breach]:
+def login_is_fixed(group: Group) -> Breaches:
+    """A login group has a fixed number of nodes."""
     count, most = group.settings.count, group.settings.max_nodes
     if group.role == "login" and most != count:
         yield Breach(
@@ -127,15 +118,9 @@ def login_is_fixed(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
-    14,
-    "error",
-    "Each compute group has a partition",
-    source=f"{GETTING_STARTED}; AWS PCS API reference, CreateQueue",
-    date=DATE,
-    kinds=_PARTITIONED,
-)
-def compute_has_partition(group: Group) -> Iterator[Breach]:
+@GRP.error(14, f"{GETTING_STARTED}; AWS PCS API reference, CreateQueue", DATE, kinds=_PARTITIONED)
+def compute_has_partition(group: Group) -> Breaches:
+    """Each compute group has a partition."""
     if group.role == "compute" and group.settings.partition is None:
         yield Breach(
             ("partition",),
@@ -144,15 +129,11 @@ def compute_has_partition(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
-    15,
-    "error",
-    "Only compute groups have a partition",
-    source=f"{GETTING_STARTED}; {SCHEMA} (SlurmQueues); {PCS_GUIDE}, Using login nodes",
-    date=DATE,
-    kinds=SLURM,
+@GRP.error(
+    15, f"{GETTING_STARTED}; {SCHEMA} (SlurmQueues); {PCS_GUIDE}, Using login nodes", DATE, kinds=SLURM
 )
-def others_have_no_partition(group: Group) -> Iterator[Breach]:
+def others_have_no_partition(group: Group) -> Breaches:
+    """Only compute groups have a partition."""
     partition = group.settings.partition
     if group.role in ("controller", "login") and partition is not None:
         yield Breach(
@@ -162,15 +143,9 @@ def others_have_no_partition(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
-    16,
-    "error",
-    "No partition is called DEFAULT",
-    source="Slurm documentation, slurm.conf (PartitionName)",
-    date=DATE,
-    kinds=_PARTITIONED,
-)
-def partition_default(group: Group) -> Iterator[Breach]:
+@GRP.error(16, "Slurm documentation, slurm.conf (PartitionName)", DATE, kinds=_PARTITIONED)
+def partition_default(group: Group) -> Breaches:
+    """No partition is called DEFAULT."""
     if group.partition and group.partition.upper() == "DEFAULT":
         yield Breach(
             ("partition",),
@@ -180,17 +155,16 @@ def partition_default(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.warning(
     17,
-    "warning",
-    "At least one compute group may have nodes",
-    source="SageMaker API reference, ClusterInstanceGroupSpecification (InstanceCount); "
+    "SageMaker API reference, ClusterInstanceGroupSpecification (InstanceCount); "
     "AWS PCS API reference, CreateComputeNodeGroup (scalingConfiguration)",
-    date=DATE,
+    DATE,
     # ParallelCluster takes no group without a node (PCL006); on EKS nodes may follow later
     kinds=kinds_with(lambda traits: traits.hyperpod or (traits.slurm and not traits.validates)),
 )
-def some_compute_nodes(cluster: Cluster) -> Iterator[Breach]:
+def some_compute_nodes(cluster: Cluster) -> Breaches:
+    """At least one compute group may have nodes."""
     compute = cluster.with_role("compute")
     if not any(group.most_nodes or cluster.autoscaling for group in compute.values()):
         name = next(iter(compute), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
 from ultracluster.model import Group, Traits
 from ultracluster.model.parent_zone import ENTRANCES
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GRP, kinds_with
 
 
@@ -160,15 +160,14 @@ SETTINGS: Mapping[str, _Setting] = {
 }
 
 
-@GRP.rule(
+@GRP.error(
     1,
-    "error",
-    "Node groups use only settings that the orchestrator has",
-    source="SageMaker API reference, ClusterInstanceGroupSpecification; aws-parallelcluster 3.16.1 schema; "
+    "SageMaker API reference, ClusterInstanceGroupSpecification; aws-parallelcluster 3.16.1 schema; "
     "AWS PCS API reference, CreateComputeNodeGroup; EKS API reference, CreateNodegroup",
-    date="2026-11-21",
+    "2026-11-21",
 )
-def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
+def setting_of_another_orchestrator(group: Group) -> Breaches:
+    """Node groups use only settings that the orchestrator has."""
     values = dict(group.settings)
     for key in sorted(group.settings.model_fields_set & SETTINGS.keys()):
         setting, value = SETTINGS[key], values[key]
@@ -180,16 +179,15 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
             )
 
 
-@GRP.rule(
+@GRP.error(
     40,
-    "error",
-    "Only HyperPod's groups, and head, login and system nodes of a Local Zone, are in further zones",
-    source="SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others "
+    "SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others "
     "each launches into one subnet here",
-    date="2026-11-23",
+    "2026-11-23",
     kinds=kinds_with(lambda traits: not traits.hyperpod),
 )
-def further_zones_of_others(network: Network, traits: Traits) -> Iterator[Breach]:
+def further_zones_of_others(network: Network, traits: Traits) -> Breaches:
+    """Only HyperPod's groups, and head, login and system nodes of a Local Zone, are in further zones."""
     if network.further_zones and not is_local_zone(network.zone_id):
         yield Breach(
             ("further_zones",),
@@ -199,15 +197,14 @@ def further_zones_of_others(network: Network, traits: Traits) -> Iterator[Breach
         )
 
 
-@GRP.rule(
+@GRP.error(
     2,
-    "error",
-    "Capacities use only fields that the orchestrator has",
-    source="aws-parallelcluster 3.16.1 schema; AWS PCS API reference, SpotOptions; EC2 User Guide, Create a "
+    "aws-parallelcluster 3.16.1 schema; AWS PCS API reference, SpotOptions; EC2 User Guide, Create a "
     "Capacity Reservation in a cluster placement group",
-    date="2026-11-21",
+    "2026-11-21",
 )
-def detail_of_another_orchestrator(group: Group) -> Iterator[Breach]:
+def detail_of_another_orchestrator(group: Group) -> Breaches:
+    """Capacities use only fields that the orchestrator has."""
     capacity = group.capacity
     if capacity.kind == "spot" and capacity.allocation and not group.traits.spot_allocation:
         yield Breach(
@@ -217,15 +214,14 @@ def detail_of_another_orchestrator(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.error(
     3,
-    "error",
-    "`max_count` is not below `count`",
-    source="EC2 Auto Scaling API reference, CreateAutoScalingGroup; AWS PCS API reference, "
+    "EC2 Auto Scaling API reference, CreateAutoScalingGroup; AWS PCS API reference, "
     "ScalingConfiguration; aws-parallelcluster 3.16.1 schema: a maximum is at least the minimum",
-    date="2026-11-21",
+    "2026-11-21",
 )
-def max_nodes_below_count(group: Group) -> Iterator[Breach]:
+def max_nodes_below_count(group: Group) -> Breaches:
+    """`max_count` is not below `count`."""
     count, most = group.settings.count, group.settings.max_count
     if not group.in_service and most is not None and most < count:
         yield Breach(
@@ -235,15 +231,13 @@ def max_nodes_below_count(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.error(
     4,
-    "error",
-    "A reservation is named in one way, an interruptible one by its id",
-    source="EC2 API reference, CapacityReservationTarget; EC2 User Guide, Interruptible Capacity "
-    "Reservations",
-    date="2026-11-23",
+    "EC2 API reference, CapacityReservationTarget; EC2 User Guide, Interruptible Capacity Reservations",
+    "2026-11-23",
 )
-def reservation_named_twice(capacity: Reservation) -> Iterator[Breach]:
+def reservation_named_twice(capacity: Reservation) -> Breaches:
+    """A reservation is named in one way, an interruptible one by its id."""
     if capacity.id and capacity.resource_group_arn:
         yield Breach(
             ("resource_group_arn",),

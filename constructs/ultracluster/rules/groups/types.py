@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
 DATE = "2026-11-21"
 ONE_IMAGE = "EC2 User Guide, Amazon Machine Images: an image is for one architecture"
 
 
-@GRP.rule(
+@GRP.error(
     30,
-    "error",
-    "Each image is used on one processor architecture only",
-    source=f"{ONE_IMAGE}; aws-parallelcluster 3.16.1, InstanceTypeBaseAMICompatibleValidator",
-    date=DATE,
+    f"{ONE_IMAGE}; aws-parallelcluster 3.16.1, InstanceTypeBaseAMICompatibleValidator",
+    DATE,
     by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].Architecture'",
 )
-def image_architecture(cluster: Cluster) -> Iterator[Breach]:
+def image_architecture(cluster: Cluster) -> Breaches:
+    """Each image is used on one processor architecture only."""
     first: dict[str, tuple[str, str]] = {}
     for name, group in cluster.groups.items():
         kind, image = group.type, group.settings.image
@@ -38,16 +35,15 @@ def image_architecture(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@GRP.rule(
+@GRP.error(
     38,
-    "error",
-    "A parameter that names an image fits the architecture and is readable by CloudFormation",
-    source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store; "
+    "CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store; "
     "aws-parallelcluster 3.16.1 schema (CustomAmi)",
-    date=DATE,
+    DATE,
     by_hand="aws ssm get-parameter --name <parameter> --query Parameter.Value",
 )
-def image_parameter(group: Group, cluster: Cluster) -> Iterator[Breach]:
+def image_parameter(group: Group, cluster: Cluster) -> Breaches:
+    """A parameter that names an image fits the architecture and is readable by CloudFormation."""
     parameter, kind = group.settings.image_parameter, group.type
     if parameter is None:
         return
@@ -70,16 +66,15 @@ def image_parameter(group: Group, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.error(
     31,
-    "error",
-    "The instance type supports `threads_per_core`",
-    source="EC2 User Guide, CPU cores and threads per CPU core per instance type",
-    date=DATE,
+    "EC2 User Guide, CPU cores and threads per CPU core per instance type",
+    DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
     "--query 'InstanceTypes[].VCpuInfo.ValidThreadsPerCore'",
 )
-def threads(group: Group) -> Iterator[Breach]:
+def threads(group: Group) -> Breaches:
+    """The instance type supports `threads_per_core`."""
     threads_per_core = group.settings.threads_per_core
     for kind in filter(None, group.types):
         if not threads_per_core or threads_per_core in kind.threads_per_core:
@@ -95,15 +90,14 @@ def threads(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.warning(
     32,
-    "warning",
-    "Controller and login nodes have no accelerators",
-    source="awslabs/awsome-distributed-ai, 1.architectures: controllers and head nodes are CPU types",
-    date=DATE,
+    "awslabs/awsome-distributed-ai, 1.architectures: controllers and head nodes are CPU types",
+    DATE,
     kinds=SLURM,
 )
-def plain_controller(group: Group) -> Iterator[Breach]:
+def plain_controller(group: Group) -> Breaches:
+    """Controller and login nodes have no accelerators."""
     kind = group.type
     if group.role in ("controller", "login") and kind and kind.accelerator:
         yield Breach(
@@ -114,15 +108,14 @@ def plain_controller(group: Group) -> Iterator[Breach]:
         )
 
 
-@GRP.rule(
+@GRP.warning(
     33,
-    "warning",
-    "Login and compute nodes have one processor architecture",
-    source=ONE_IMAGE,
-    date=DATE,
+    ONE_IMAGE,
+    DATE,
     kinds=kinds_with(lambda traits: traits.slurm and not traits.validates),  # PCL032
 )
-def one_architecture(cluster: Cluster) -> Iterator[Breach]:
+def one_architecture(cluster: Cluster) -> Breaches:
+    """Login and compute nodes have one processor architecture."""
     seen: dict[str, str] = {}
     for group in (*cluster.with_role("compute").values(), *cluster.with_role("login").values()):
         kind = group.type

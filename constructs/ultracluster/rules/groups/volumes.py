@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from ultracluster.config.remedy import DROP, ask, beside, either, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.root_volume import IO2_IOPS_PER_GIB
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GRP
 
 _DATE = "2026-11-23"
@@ -18,14 +17,9 @@ _LARGEST_GIB = 16_384
 _QUOTA_IOPS, _QUOTA_TIB = 100_000, 20
 
 
-@GRP.rule(
-    73,
-    "error",
-    "An io2 volume has at most 1,000 I/O operations a second for each GiB",
-    source=_GUIDE,
-    date=_DATE,
-)
-def io2_ratio(group: Group) -> Iterator[Breach]:
+@GRP.error(73, _GUIDE, _DATE)
+def io2_ratio(group: Group) -> Breaches:
+    """An io2 volume has at most 1,000 I/O operations a second for each GiB."""
     iops, gib = group.settings.root_volume_iops, group.settings.root_volume_gib
     if iops is None or group.in_service or iops <= gib * IO2_IOPS_PER_GIB:
         return
@@ -39,15 +33,14 @@ def io2_ratio(group: Group) -> Iterator[Breach]:
     )
 
 
-@GRP.rule(
+@GRP.error(
     74,
-    "error",
-    "Only a gp3 root volume has a throughput of its own",
-    source=f"{_GUIDE}: throughput follows from the I/O operations, 0.256 MiB/s each; EC2 API reference, "
+    f"{_GUIDE}: throughput follows from the I/O operations, 0.256 MiB/s each; EC2 API reference, "
     "EbsBlockDevice (Throughput is valid only for gp3)",
-    date=_DATE,
+    _DATE,
 )
-def io2_throughput(group: Group) -> Iterator[Breach]:
+def io2_throughput(group: Group) -> Breaches:
+    """Only a gp3 root volume has a throughput of its own."""
     settings = group.settings
     if settings.root_volume_iops is None or settings.root_volume_throughput_mbps is None:
         return
@@ -59,16 +52,15 @@ def io2_throughput(group: Group) -> Iterator[Breach]:
     )
 
 
-@GRP.rule(
+@GRP.warning(
     75,
-    "warning",
-    "All io2 volumes fit the account's default quotas",
-    source="Service Quotas, ebs: L-8D977E7E and L-09BD8365 (public records of ListServiceQuotas)",
-    date=_DATE,
+    "Service Quotas, ebs: L-8D977E7E and L-09BD8365 (public records of ListServiceQuotas)",
+    _DATE,
     by_hand="aws service-quotas get-service-quota --service-code ebs --quota-code L-8D977E7E "
     "--region <region>",
 )
-def io2_quota(cluster: Cluster) -> Iterator[Breach]:
+def io2_quota(cluster: Cluster) -> Breaches:
+    """All io2 volumes fit the account's default quotas."""
     groups = {name: one for name, one in cluster.in_account.items() if one.settings.root_volume_iops}
     iops = sum(one.most_nodes * (one.settings.root_volume_iops or 0) for one in groups.values())
     tib = sum(one.most_nodes * one.settings.root_volume_gib for one in groups.values()) / 1024

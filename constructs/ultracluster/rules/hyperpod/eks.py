@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ultracluster.catalog import Region
 from ultracluster.catalog.hyperpod_eks import (
@@ -20,7 +19,7 @@ from ultracluster.config.remedy import anywhere, ask, drop, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.inference import BEFORE, S3_DRIVER
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HPE
 
 IMAGES = "SageMaker Developer Guide, Amazon SageMaker HyperPod AMI support policy"
@@ -29,13 +28,9 @@ KARPENTER = "SageMaker Developer Guide, Autoscaling on SageMaker HyperPod EKS; C
 AGENT = "aws/sagemaker-hyperpod-cli 011ca92, charts/health-monitoring-agent/templates/_helpers.tpl"
 
 
-@HPE.rule(
-    1,
-    "error",
-    "HyperPod accepts the cluster's name",
-    source="SageMaker API reference, CreateCluster (ClusterName)",
-)
-def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(1, "SageMaker API reference, CreateCluster (ClusterName)")
+def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """HyperPod accepts the cluster's name."""
     name = cluster.environment.cluster_name
     if name.endswith("-"):
         yield Breach(
@@ -45,8 +40,9 @@ def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(2, "error", "HyperPod has images for the Kubernetes release", source=IMAGES)
-def release_of_images(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(2, IMAGES)
+def release_of_images(hyperpod: HyperPodEks) -> Breaches:
+    """HyperPod has images for the Kubernetes release."""
     wanted, (first, last) = hyperpod.kubernetes_version, hyperpod_kubernetes_window()
     if not _minor(first) <= _minor(wanted) <= _minor(last):
         yield Breach(
@@ -56,15 +52,14 @@ def release_of_images(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     120,
-    "warning",
-    "All of AWS's pages have the Kubernetes release for HyperPod",
-    source="SageMaker Developer Guide, SageMaker HyperPod AMI releases for Amazon EKS; Getting started with "
+    "SageMaker Developer Guide, SageMaker HyperPod AMI releases for Amazon EKS; Getting started with "
     "Amazon EKS support in SageMaker HyperPod",
-    date="2026-11-27",
+    "2026-11-27",
 )
-def release_of_every_page(hyperpod: HyperPodEks) -> Iterator[Breach]:
+def release_of_every_page(hyperpod: HyperPodEks) -> Breaches:
+    """All of AWS's pages have the Kubernetes release for HyperPod."""
     wanted, agreed = hyperpod.kubernetes_version, hyperpod_kubernetes_agreed()
     if _minor(agreed) < _minor(wanted) <= _minor(hyperpod_kubernetes_window()[1]):
         said = ", ".join(
@@ -80,15 +75,14 @@ def release_of_every_page(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     3,
-    "warning",
-    "HyperPod's add-ons support the Kubernetes release",
-    source="catalog/hyperpod_eks.json: a third party's record of the live API, 2026-10-04, which EKS settles",
+    "catalog/hyperpod_eks.json: a third party's record of the live API, 2026-10-04, which EKS settles",
     by_hand="aws eks describe-addon-versions --addon-name <name> "
     "--query 'addons[].addonVersions[].[addonVersion,compatibilities[].clusterVersion]'",
 )
-def release_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterator[Breach]:
+def release_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breaches:
+    """HyperPod's add-ons support the Kubernetes release."""
     wanted = hyperpod.kubernetes_version
     for name, place in _addons(hyperpod, cluster).items():
         first, last = hyperpod_addon_window(name)
@@ -105,13 +99,12 @@ def release_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterato
         )
 
 
-@HPE.rule(
+@HPE.warning(
     5,
-    "warning",
-    "The health-monitoring agent is available in the Region",
-    source=f"{AGENT}; aws/sagemaker-hyperpod-cli#359",
+    f"{AGENT}; aws/sagemaker-hyperpod-cli#359",
 )
-def agent_in_region(home: Region) -> Iterator[Breach]:
+def agent_in_region(home: Region) -> Breaches:
+    """The health-monitoring agent is available in the Region."""
     if home.name not in health_agent_regions():
         yield Breach(
             (),
@@ -121,13 +114,9 @@ def agent_in_region(home: Region) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    6,
-    "warning",
-    "`addon_versions` only names add-ons that are installed",
-    source="this configuration: orchestrator.addon_versions",
-)
-def version_of_nothing(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterator[Breach]:
+@HPE.warning(6, "this configuration: orchestrator.addon_versions")
+def version_of_nothing(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breaches:
+    """`addon_versions` only names add-ons that are installed."""
     wanted = _addons(hyperpod, cluster)
     for name in hyperpod.addon_versions:
         if name not in wanted:
@@ -138,8 +127,9 @@ def version_of_nothing(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterat
             )
 
 
-@HPE.rule(61, "error", "Karpenter has at least one group to scale", source=KARPENTER)
-def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(61, KARPENTER)
+def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Karpenter has at least one group to scale."""
     if hyperpod.autoscaling and not any(group.for_pods for group in cluster.groups.values()):
         yield Breach(
             ("autoscaling",),
@@ -149,13 +139,9 @@ def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach
         )
 
 
-@HPE.rule(
-    63,
-    "error",
-    "Karpenter's pools have different names in lower case",
-    source="Kubernetes documentation, Object Names and IDs: lower case only",
-)
-def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(63, "Kubernetes documentation, Object Names and IDs: lower case only")
+def karpenter_names(cluster: Cluster) -> Breaches:
+    """Karpenter's pools have different names in lower case."""
     scaled = [name for name, group in cluster.groups.items() if group.for_pods]
     counts = Counter(name.lower() for name in scaled)
     for name in scaled:
@@ -168,13 +154,9 @@ def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HPE.rule(
-    64,
-    "warning",
-    "The memory for checkpoints is a share that the service accepts",
-    source="SageMaker Developer Guide, Managed tiered checkpointing (20 to 100; the API says 0 to 100)",
-)
-def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.warning(64, "SageMaker Developer Guide, Managed tiered checkpointing (20 to 100; the API says 0 to 100)")
+def tiered_share(hyperpod: HyperPodEks) -> Breaches:
+    """The memory for checkpoints is a share that the service accepts."""
     percent, least = hyperpod.tiered_checkpoints_percent, tiered_checkpoints()["percent"][0]
     if percent and percent < least:
         yield Breach(
@@ -184,13 +166,12 @@ def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     65,
-    "warning",
-    "Nodes of an UltraServer can use NVLink between them",
-    source="EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
+    "EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
 )
-def ultraserver_domain(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
+def ultraserver_domain(group: Group, hyperpod: HyperPodEks) -> Breaches:
+    """Nodes of an UltraServer can use NVLink between them."""
     kind = group.type
     if group.in_service and kind and kind.imex and not hyperpod.compute_domains:
         yield Breach(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
 from ultracluster.catalog.mig import is_partition, mig_profiles
 from ultracluster.config.kubernetes import HyperPodEks
@@ -11,7 +9,7 @@ from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.mig import gpu_layouts
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous
 from ultracluster.rules.sets import HPE
 
@@ -30,13 +28,9 @@ _HYPERPOD_ONLY = (
 )
 
 
-@HPE.rule(
-    16,
-    "error",
-    "HyperPod has at least one group",
-    source="SageMaker API reference, CreateCluster (InstanceGroups: at least one)",
-)
-def some_group(cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(16, "SageMaker API reference, CreateCluster (InstanceGroups: at least one)")
+def some_group(cluster: Cluster) -> Breaches:
+    """HyperPod has at least one group."""
     if not cluster.with_role("compute"):
         yield Breach(
             ("node_groups",),
@@ -46,13 +40,9 @@ def some_group(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    17,
-    "error",
-    "Only HyperPod's groups use what only HyperPod has",
-    source="EKS API reference, CreateNodegroup: system nodes are a managed node group",
-)
-def system_is_eks(group: Group) -> Iterator[Breach]:
+@HPE.error(17, "EKS API reference, CreateNodegroup: system nodes are a managed node group")
+def system_is_eks(group: Group) -> Breaches:
+    """Only HyperPod's groups use what only HyperPod has."""
     if group.role != "system":
         return
     values = dict(group.settings)
@@ -65,13 +55,9 @@ def system_is_eks(group: Group) -> Iterator[Breach]:
             )
 
 
-@HPE.rule(
-    30,
-    "error",
-    "A group has at most 50 labels, including those that this package adds",
-    source="SageMaker API reference, ClusterKubernetesConfig (Labels)",
-)
-def room_for_labels(group: Group) -> Iterator[Breach]:
+@HPE.error(30, "SageMaker API reference, ClusterKubernetesConfig (Labels)")
+def room_for_labels(group: Group) -> Breaches:
+    """A group has at most 50 labels, including those that this package adds."""
     kind, labels = group.type, len(group.settings.labels)
     gpu = bool(kind and kind.accelerator and kind.accelerator.manufacturer == "NVIDIA")
     ours = len(_OWN_LABELS) + gpu + bool(group.settings.mig_key)
@@ -84,10 +70,9 @@ def room_for_labels(group: Group) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    36, "error", "A group of several types uses continuous provisioning and no training plan", source=FLEXIBLE
-)
-def flexible_when(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
+@HPE.error(36, FLEXIBLE)
+def flexible_when(group: Group, hyperpod: HyperPod) -> Breaches:
+    """A group of several types uses continuous provisioning and no training plan."""
     if not group.in_service or not group.further_types:
         return
     if hyperpod.provisioning != "continuous":
@@ -105,15 +90,14 @@ def flexible_when(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     37,
-    "warning",
-    "All types of a group have the same accelerators and architecture",
-    source=f"{FLEXIBLE}; SageMaker Developer Guide, Flexible instance groups, whose example mixes kinds, "
+    f"{FLEXIBLE}; SageMaker Developer Guide, Flexible instance groups, whose example mixes kinds, "
     "and Deep health checks",
-    date="2026-11-22",
+    "2026-11-22",
 )
-def flexible_kind(group: Group) -> Iterator[Breach]:
+def flexible_kind(group: Group) -> Breaches:
+    """All types of a group have the same accelerators and architecture."""
     first = group.type
     if not group.in_service or first is None:
         return
@@ -135,8 +119,9 @@ def flexible_kind(group: Group) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(38, "error", "Each type of a group is listed once", source=FLEXIBLE)
-def flexible_once(group: Group) -> Iterator[Breach]:
+@HPE.error(38, FLEXIBLE)
+def flexible_once(group: Group) -> Breaches:
+    """Each type of a group is listed once."""
     before = [group.settings.instance_type]
     for index, name in enumerate(group.settings.instance_types):
         if name in before and group.in_service:
@@ -144,13 +129,9 @@ def flexible_once(group: Group) -> Iterator[Breach]:
         before.append(name)
 
 
-@HPE.rule(
-    39,
-    "error",
-    "Every further type of a group is a known instance type",
-    source="the catalogue: instances.json, general_instances.json",
-)
-def flexible_known(group: Group) -> Iterator[Breach]:
+@HPE.error(39, "the catalogue: instances.json, general_instances.json")
+def flexible_known(group: Group) -> Breaches:
+    """Every further type of a group is a known instance type."""
     names = group.settings.instance_types
     for index, kind in enumerate(group.further_types):
         if kind is None and group.in_service:
@@ -178,16 +159,15 @@ def _words(kind: InstanceType) -> str:
     return f"{chips} ({kind.architecture})"
 
 
-@HPE.rule(
+@HPE.warning(
     121,
-    "warning",
-    "A second EBS volume is created only where the image does not mount local disks in its place",
-    source="SageMaker Developer Guide, Using the Amazon EBS CSI driver on SageMaker HyperPod EKS clusters "
+    "SageMaker Developer Guide, Using the Amazon EBS CSI driver on SageMaker HyperPod EKS clusters "
     "(Considerations: all NVMe drives are one LVM volume group, mounted at /opt/sagemaker)",
-    date="2026-11-27",
+    "2026-11-27",
     by_hand="findmnt /opt/sagemaker, on a node",
 )
-def volume_for_nothing(group: Group) -> Iterator[Breach]:
+def volume_for_nothing(group: Group) -> Breaches:
+    """A second EBS volume is created only where the image does not mount local disks in its place."""
     if group.image_has_disks and group.settings.volume_gib:
         yield Breach(
             ("volume_gib",),
@@ -198,14 +178,9 @@ def volume_for_nothing(group: Group) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    123,
-    "error",
-    "Task governance counts the MIG profile",
-    source="SageMaker API reference, AcceleratorPartitionConfig (Type)",
-    date="2026-11-28",
-)
-def counted_partition(group: Group, settings: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(123, "SageMaker API reference, AcceleratorPartitionConfig (Type)", "2026-11-28")
+def counted_partition(group: Group, settings: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Task governance counts the MIG profile."""
     if not (settings.task_governance and cluster.environment.teams and group.in_service and group.type):
         return
     key = group.settings.mig_key

@@ -12,7 +12,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HYP
 
 CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters"
@@ -40,13 +40,9 @@ def typed(group: Group) -> Iterator[tuple[YamlPath, InstanceType]]:
             yield ("instance_types", number - 1) if number else ("instance_type",), kind
 
 
-@HYP.rule(
-    10,
-    "error",
-    "HyperPod takes at most 100 node groups (the API's limit)",
-    source="SageMaker API, CreateCluster",
-)
-def group_limit(cluster: Cluster) -> Iterator[Breach]:
+@HYP.error(10, "SageMaker API, CreateCluster")
+def group_limit(cluster: Cluster) -> Breaches:
+    """HyperPod takes at most 100 node groups (the API's limit)."""
     if (count := len(cluster.groups)) > 100:
         yield Breach(
             ("node_groups",),
@@ -55,8 +51,9 @@ def group_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(11, "warning", "A HyperPod cluster has at most 20 node groups (the guide's limit)", source=CREATING)
-def group_limit_of_guide(cluster: Cluster) -> Iterator[Breach]:
+@HYP.warning(11, CREATING)
+def group_limit_of_guide(cluster: Cluster) -> Breaches:
+    """A HyperPod cluster has at most 20 node groups (the guide's limit)."""
     if 20 < (count := len(cluster.groups)) <= 100:
         yield Breach(
             ("node_groups",),
@@ -65,8 +62,9 @@ def group_limit_of_guide(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(12, "error", "`min_count` is not above `count`", source=f"{GROUP_API} (MinInstanceCount)")
-def min_count_within_count(group: Group) -> Iterator[Breach]:
+@HYP.error(12, f"{GROUP_API} (MinInstanceCount)")
+def min_count_within_count(group: Group) -> Breaches:
+    """`min_count` is not above `count`."""
     least, count = group.settings.min_count, group.settings.count
     if group.in_service and least is not None and least > count:
         yield Breach(
@@ -76,8 +74,9 @@ def min_count_within_count(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(13, "error", "`min_count` is only set with continuous provisioning", source=CONTINUOUS)
-def min_count_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
+@HYP.error(13, CONTINUOUS)
+def min_count_is_continuous(group: Group, hyperpod: HyperPod) -> Breaches:
+    """`min_count` is only set with continuous provisioning."""
     classic = hyperpod.provisioning == "classic"
     if group.in_service and classic and group.settings.min_count is not None:
         yield Breach(
@@ -87,8 +86,9 @@ def min_count_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach
         )
 
 
-@HYP.rule(14, "warning", "`min_count` has an effect", source=f"{GROUP_API} (MinInstanceCount)")
-def min_count_is_positive(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
+@HYP.warning(14, f"{GROUP_API} (MinInstanceCount)")
+def min_count_is_positive(group: Group, hyperpod: HyperPod) -> Breaches:
+    """`min_count` has an effect."""
     if group.in_service and group.settings.min_count == 0:
         count = group.settings.count
         yield Breach(
@@ -98,15 +98,14 @@ def min_count_is_positive(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.error(
     20,
-    "error",
-    "No HyperPod group uses an EC2 capacity reservation",
-    source=f"{CREATING}; {GROUP_API} (it has no such field)",
+    f"{CREATING}; {GROUP_API} (it has no such field)",
     by_hand="aws ec2 describe-capacity-reservations --query "
     "'CapacityReservations[].[CapacityReservationId,InstanceType,AvailabilityZoneId]'",
 )
-def no_reservation(group: Group, network: Network) -> Iterator[Breach]:
+def no_reservation(group: Group, network: Network) -> Breaches:
+    """No HyperPod group uses an EC2 capacity reservation."""
     capacity = group.capacity
     if group.in_service and capacity.kind == "reservation":
         yield Breach(
@@ -122,13 +121,9 @@ def no_reservation(group: Group, network: Network) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
-    21,
-    "error",
-    "No HyperPod group uses an EC2 Capacity Block",
-    source=f"{CREATING}; {GROUP_API} (it has no such field)",
-)
-def no_capacity_block(group: Group) -> Iterator[Breach]:
+@HYP.error(21, f"{CREATING}; {GROUP_API} (it has no such field)")
+def no_capacity_block(group: Group) -> Breaches:
+    """No HyperPod group uses an EC2 Capacity Block."""
     capacity = group.capacity
     if group.in_service and capacity.kind == "capacity-block":
         yield Breach(
@@ -139,8 +134,9 @@ def no_capacity_block(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(22, "error", "Spot is only used with continuous provisioning", source=CONTINUOUS)
-def spot_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
+@HYP.error(22, CONTINUOUS)
+def spot_is_continuous(group: Group, hyperpod: HyperPod) -> Breaches:
+    """Spot is only used with continuous provisioning."""
     if group.in_service and group.capacity.kind == "spot" and hyperpod.provisioning == "classic":
         yield Breach(
             ("capacity",),
@@ -149,15 +145,14 @@ def spot_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.warning(
     24,
-    "warning",
-    "Spot is only used for types that EC2 sells as Spot",
-    source="EC2 API reference, DescribeInstanceTypes (SupportedUsageClasses)",
+    "EC2 API reference, DescribeInstanceTypes (SupportedUsageClasses)",
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
     "--query 'InstanceTypes[].SupportedUsageClasses'",
 )
-def spot_is_sold(group: Group) -> Iterator[Breach]:
+def spot_is_sold(group: Group) -> Breaches:
+    """Spot is only used for types that EC2 sells as Spot."""
     if not group.in_service or group.capacity.kind != "spot":
         return
     for _, kind in typed(group):
@@ -171,8 +166,9 @@ def spot_is_sold(group: Group) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(25, "error", "Only HyperPod's compute groups use training plans", source=PLANS)
-def plan_for_compute(group: Group) -> Iterator[Breach]:
+@HYP.error(25, PLANS)
+def plan_for_compute(group: Group) -> Breaches:
+    """Only HyperPod's compute groups use training plans."""
     if group.capacity.kind == "training-plan" and group.role != "compute":
         yield Breach(
             ("capacity",),
@@ -182,15 +178,14 @@ def plan_for_compute(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.warning(
     26,
-    "warning",
-    "AWS sells training plans for the instance type",
-    source="SageMaker API reference, SearchTrainingPlanOfferings (InstanceType; botocore 1.44.5)",
+    "SageMaker API reference, SearchTrainingPlanOfferings (InstanceType; botocore 1.44.5)",
     by_hand="aws sagemaker search-training-plan-offerings --instance-type ml.<type> "
     "--instance-count <n> --duration-hours 24 --target-resources hyperpod-cluster",
 )
-def plan_type(group: Group) -> Iterator[Breach]:
+def plan_type(group: Group) -> Breaches:
+    """AWS sells training plans for the instance type."""
     kind = group.type
     if group.role != "compute" or group.capacity.kind != "training-plan" or kind is None or kind.declared:
         return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.hyperpod_eks import (
     addon_order,
     disaggregated_types,
@@ -15,7 +13,7 @@ from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.inference import ADDON, addon_version, inference_has
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HPE
 
 GUIDE = "SageMaker Developer Guide, Setting up your HyperPod clusters for model deployment"
@@ -27,14 +25,9 @@ _PREFIX = "hyperpod-tls"
 _DATE = "2026-11-23"
 
 
-@HPE.rule(
-    90,
-    "error",
-    "The inference operator has an x86 node to run on",
-    source=f"{CHART}, values.yaml (affinity): its images are for amd64 only",
-    date=_DATE,
-)
-def operator_on_x86(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(90, f"{CHART}, values.yaml (affinity): its images are for amd64 only", _DATE)
+def operator_on_x86(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """The inference operator has an x86 node to run on."""
     groups = [group for group in cluster.groups.values() if group.most_nodes]
     if hyperpod.inference is None or any(group.type is None for group in groups):
         return
@@ -47,14 +40,9 @@ def operator_on_x86(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]
         )
 
 
-@HPE.rule(
-    91,
-    "error",
-    "Add-ons are no older than the inference operator requires",
-    source=GUIDE,
-    date=_DATE,
-)
-def floors(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(91, GUIDE, _DATE)
+def floors(hyperpod: HyperPodEks) -> Breaches:
+    """Add-ons are no older than the inference operator requires."""
     if hyperpod.inference is None:
         return
     for name, least in inference_needs().items():
@@ -68,14 +56,9 @@ def floors(hyperpod: HyperPodEks) -> Iterator[Breach]:
                 )
 
 
-@HPE.rule(
-    92,
-    "error",
-    "The role of the inference operator has the name that the add-on accepts",
-    source=f"{CHART}, templates/_validateRequiredValues.tpl (isAddOn)",
-    date=_DATE,
-)
-def role_name(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(92, f"{CHART}, templates/_validateRequiredValues.tpl (isAddOn)", _DATE)
+def role_name(hyperpod: HyperPodEks) -> Breaches:
+    """The role of the inference operator has the name that the add-on accepts."""
     wanted, prefix = hyperpod.inference, inference_role_prefix()
     arn = str(wanted.execution_role_arn) if wanted and wanted.execution_role_arn else None
     if arn and arn.startswith("arn:") and not arn.rpartition("/")[2].startswith(prefix):
@@ -86,14 +69,9 @@ def role_name(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    93,
-    "warning",
-    "A role made elsewhere may use the bucket of certificates",
-    source=f"{GUIDE}: a custom bucket name that does not start with hyperpod-tls-",
-    date=_DATE,
-)
-def bucket_of_others(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.warning(93, f"{GUIDE}: a custom bucket name that does not start with hyperpod-tls-", _DATE)
+def bucket_of_others(hyperpod: HyperPodEks) -> Breaches:
+    """A role made elsewhere may use the bucket of certificates."""
     wanted = hyperpod.inference
     bucket = wanted.certificate_bucket if wanted else None
     if wanted and bucket and wanted.execution_role_arn and not str(bucket).startswith(_PREFIX):
@@ -107,14 +85,9 @@ def bucket_of_others(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    94,
-    "error",
-    "The gateway is a part of the inference add-on's version",
-    source=GATEWAY,
-    date=_DATE,
-)
-def gateway_version(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(94, GATEWAY, _DATE)
+def gateway_version(hyperpod: HyperPodEks) -> Breaches:
+    """The gateway is a part of the inference add-on's version."""
     wanted = hyperpod.inference
     if wanted and wanted.gateway and not inference_has(hyperpod, "gateway"):
         yield Breach(
@@ -125,14 +98,9 @@ def gateway_version(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    95,
-    "error",
-    "A cache that nodes share has HyperPod's tiered storage below it",
-    source=f"{CACHES} (l2CacheBackend: tieredstorage)",
-    date=_DATE,
-)
-def cache_has_storage(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(95, f"{CACHES} (l2CacheBackend: tieredstorage)", _DATE)
+def cache_has_storage(hyperpod: HyperPodEks) -> Breaches:
+    """A cache that nodes share has HyperPod's tiered storage below it."""
     wanted = hyperpod.inference
     if wanted and wanted.kv_cache == "tiered" and not hyperpod.tiered_checkpoints_percent:
         yield Breach(
@@ -143,14 +111,9 @@ def cache_has_storage(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    96,
-    "error",
-    "Prefill and decode are apart only where the operator can hand caches over",
-    source=APART,
-    date=_DATE,
-)
-def apart(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(96, APART, _DATE)
+def apart(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Prefill and decode are apart only where the operator can hand caches over."""
     wanted = hyperpod.inference
     if wanted is None or not wanted.disaggregated_groups:
         return
@@ -185,16 +148,15 @@ def apart(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     97,
-    "warning",
-    "Load balancers find their subnets in a VPC made elsewhere",
-    source=f"{GUIDE} (Create the ALB Controller role: tags of subnets)",
+    f"{GUIDE} (Create the ALB Controller role: tags of subnets)",
     by_hand="aws ec2 describe-subnets --filters Name=vpc-id,Values=<vpc> Name=tag-key,Values="
     "kubernetes.io/role/internal-elb --query 'Subnets[].[SubnetId,AvailabilityZoneId]'",
     date=_DATE,
 )
-def tagged_subnets(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def tagged_subnets(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Load balancers find their subnets in a VPC made elsewhere."""
     wanted = hyperpod.inference
     if wanted and wanted.load_balancer_controller and hyperpod.control_plane_subnet_ids:
         yield Breach(
@@ -205,15 +167,13 @@ def tagged_subnets(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     98,
-    "warning",
-    "There is something that models can be read from",
-    source="SageMaker Developer Guide, Deploy models from Amazon S3, Amazon FSx, or Hugging Face Hub using "
-    "kubectl",
-    date=_DATE,
+    "SageMaker Developer Guide, Deploy models from Amazon S3, Amazon FSx, or Hugging Face Hub using kubectl",
+    _DATE,
 )
-def models_from_somewhere(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def models_from_somewhere(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """There is something that models can be read from."""
     wanted = hyperpod.inference
     if wanted is None or wanted.model_buckets or cluster.environment.storage.lustre:
         return
@@ -226,14 +186,9 @@ def models_from_somewhere(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[B
         )
 
 
-@HPE.rule(
-    99,
-    "warning",
-    "Teams do not share a cache of prompts unknowingly",
-    source=f"{CACHES}; Managed tiered checkpointing: what is cached is not encrypted",
-    date=_DATE,
-)
-def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.warning(99, f"{CACHES}; Managed tiered checkpointing: what is cached is not encrypted", _DATE)
+def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Teams do not share a cache of prompts unknowingly."""
     wanted = hyperpod.inference
     if wanted and wanted.kv_cache == "tiered" and len(cluster.environment.teams) > 1:
         yield Breach(
@@ -244,16 +199,15 @@ def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     100,
-    "warning",
-    "The operator reaches AWS Certificate Manager",
-    source="AWS Certificate Manager User Guide, which names endpoints of a VPC for ACME only, and none "
+    "AWS Certificate Manager User Guide, which names endpoints of a VPC for ACME only, and none "
     "for the API; SageMaker Developer Guide, HyperPod inference",
     by_hand="aws ec2 describe-vpc-endpoint-services --query \"ServiceNames[?ends_with(@, '.acm')]\"",
     date=_DATE,
 )
-def certificates_are_imported(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def certificates_are_imported(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """The operator reaches AWS Certificate Manager."""
     network = cluster.environment.network
     if hyperpod.inference and network.egress == "closed" and "acm" not in network.extra_endpoints:
         yield Breach(

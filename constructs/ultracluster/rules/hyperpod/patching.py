@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ultracluster.config.nodes import AutomaticPatching, ScheduledPatching
 from ultracluster.config.remedy import DROP, Remedy, beside, drop, inside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod
 from ultracluster.rules.sets import HYP
 
@@ -18,15 +17,14 @@ DATE = "2026-11-23"
 _IN_BATCHES = ("batch_percent", "rollback_alarms")
 
 
-@HYP.rule(
+@HYP.warning(
     80,
-    "warning",
-    "Only HyperPod on EKS updates its nodes in batches",
-    source=f"{AMI_UPDATE}: batches, with alarms that roll back, are for clusters on EKS",
-    date=DATE,
+    f"{AMI_UPDATE}: batches, with alarms that roll back, are for clusters on EKS",
+    DATE,
     kinds=frozenset({"hyperpod-slurm"}),
 )
-def batches_with_slurm(group: Group) -> Iterator[Breach]:
+def batches_with_slurm(group: Group) -> Breaches:
+    """Only HyperPod on EKS updates its nodes in batches."""
     patching = group.settings.patching
     for key in _IN_BATCHES if patching else ():
         if getattr(patching, key):
@@ -39,14 +37,11 @@ def batches_with_slurm(group: Group) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
-    81,
-    "warning",
-    "A group with a pinned image is not patched by itself",
-    source=f"{AMI_UPDATE}; {GROUP_API} (ImageReleaseVersion, ScheduledUpdateConfig, AutoPatchConfig)",
-    date=DATE,
+@HYP.warning(
+    81, f"{AMI_UPDATE}; {GROUP_API} (ImageReleaseVersion, ScheduledUpdateConfig, AutoPatchConfig)", DATE
 )
-def pinned_and_patched(group: Group) -> Iterator[Breach]:
+def pinned_and_patched(group: Group) -> Breaches:
+    """A group with a pinned image is not patched by itself."""
     release, patching = group.settings.image_release, group.settings.patching
     if group.in_service and release and patching:
         yield Breach(
@@ -58,14 +53,9 @@ def pinned_and_patched(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
-    82,
-    "warning",
-    "No two groups are updated at the same time",
-    source=f"{AMI_UPDATE}: updates whose schedules overlap might fail; leave time between them",
-    date=DATE,
-)
-def windows_apart(cluster: Cluster) -> Iterator[Breach]:
+@HYP.warning(82, f"{AMI_UPDATE}: updates whose schedules overlap might fail; leave time between them", DATE)
+def windows_apart(cluster: Cluster) -> Breaches:
+    """No two groups are updated at the same time."""
     seen: dict[str, str] = {}
     taken = {
         one.settings.patching.schedule
@@ -86,14 +76,13 @@ def windows_apart(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
+@HYP.warning(
     83,
-    "warning",
-    "Automatic patching has no settings of rolling updates",
-    source="SageMaker API reference, ClusterAutoPatchConfig (DeploymentConfig: only with a rolling strategy)",
-    date=DATE,
+    "SageMaker API reference, ClusterAutoPatchConfig (DeploymentConfig: only with a rolling strategy)",
+    DATE,
 )
-def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Iterator[Breach]:
+def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Breaches:
+    """Automatic patching has no settings of rolling updates."""
     for key in _IN_BATCHES:
         if getattr(patching, key) and hyperpod.kind == "hyperpod-eks":
             yield Breach(
@@ -105,16 +94,15 @@ def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Iterat
             )
 
 
-@HYP.rule(
+@HYP.warning(
     84,
-    "warning",
-    "With continuous provisioning all groups have a pinned image, or none has",
-    source="SageMaker API reference, ImageId: with continuous provisioning a new group inherits the image "
+    "SageMaker API reference, ImageId: with continuous provisioning a new group inherits the image "
     "of the "
     "oldest one",
-    date=DATE,
+    DATE,
 )
-def pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
+def pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
+    """With continuous provisioning all groups have a pinned image, or none has."""
     groups = {name: one for name, one in cluster.in_service.items() if one.restricted is None}
     pins = [one.settings.image_release for one in groups.values() if one.settings.image_release]
     if hyperpod.provisioning != "continuous" or not pins:
@@ -131,15 +119,14 @@ def pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
+@HYP.error(
     85,
-    "error",
-    "No taint has a name of HyperPod's own",
-    source="SageMaker Developer Guide, Resilience-related Kubernetes labels by SageMaker HyperPod",
-    date=DATE,
+    "SageMaker Developer Guide, Resilience-related Kubernetes labels by SageMaker HyperPod",
+    DATE,
     kinds=frozenset({"hyperpod-eks"}),
 )
-def own_taints(group: Group) -> Iterator[Breach]:
+def own_taints(group: Group) -> Breaches:
+    """No taint has a name of HyperPod's own."""
     for index, taint in enumerate(group.settings.taints):
         prefix, _, last = taint.key.rpartition("/")
         if group.in_service and prefix == "sagemaker.amazonaws.com":

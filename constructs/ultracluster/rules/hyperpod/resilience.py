@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ultracluster.catalog.hyperpod_eks import governance_floor, training_operator_floor
 from ultracluster.config.base import s3_place
@@ -10,7 +10,7 @@ from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.config.remedy import DROP, beside, drop, either, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.checkpoint_memory import checkpoints_percent, memory_for_pods_gib
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HPE
 
 _GUIDE = "SageMaker Developer Guide, "
@@ -25,14 +25,9 @@ HUGE_PAGES_GIB = 5
 """What EFA's installer reserves of a node, in whole GiB (5128 pages of 2 MiB)."""
 
 
-@HPE.rule(
-    70,
-    "error",
-    "Resilient training has HyperPod's training operator",
-    source=f"{CHECKPOINTLESS}; Using elastic training (prerequisites)",
-    date=_DATE,
-)
-def operator_is_there(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(70, f"{CHECKPOINTLESS}; Using elastic training (prerequisites)", _DATE)
+def operator_is_there(hyperpod: HyperPodEks) -> Breaches:
+    """Resilient training has HyperPod's training operator."""
     if hyperpod.resilience and not hyperpod.training_operator:
         yield Breach(
             ("resilience",),
@@ -41,14 +36,9 @@ def operator_is_there(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    71,
-    "error",
-    "The training operator knows the kinds of resilient training",
-    source=f"{INSTALL} (both kinds require the add-on on version 1.2.0 or above)",
-    date=_DATE,
-)
-def operator_is_new_enough(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(71, f"{INSTALL} (both kinds require the add-on on version 1.2.0 or above)", _DATE)
+def operator_is_new_enough(hyperpod: HyperPodEks) -> Breaches:
+    """The training operator knows the kinds of resilient training."""
     version = hyperpod.addon_versions.get(OPERATOR)
     for kind in hyperpod.resilience:
         floor = training_operator_floor(kind)
@@ -60,14 +50,9 @@ def operator_is_new_enough(hyperpod: HyperPodEks) -> Iterator[Breach]:
             )
 
 
-@HPE.rule(
-    72,
-    "warning",
-    "Elastic jobs have their checkpoints in a file system or in S3",
-    source=f"{ELASTIC} (Use elastic training with other HyperPod features)",
-    date=_DATE,
-)
-def elastic_and_tiered(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.warning(72, f"{ELASTIC} (Use elastic training with other HyperPod features)", _DATE)
+def elastic_and_tiered(hyperpod: HyperPodEks) -> Breaches:
+    """Elastic jobs have their checkpoints in a file system or in S3."""
     if "elastic" in hyperpod.resilience and hyperpod.tiered_checkpoints_percent:
         gone = ["tiered_checkpoints_percent", *(["checkpoint_tier"] if hyperpod.checkpoint_tier else [])]
         yield Breach(
@@ -81,14 +66,9 @@ def elastic_and_tiered(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    73,
-    "warning",
-    "Elastic jobs have nodes that are not Spot",
-    source=f"{ELASTIC} (Use elastic training with other HyperPod features)",
-    date=_DATE,
-)
-def elastic_on_spot(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.warning(73, f"{ELASTIC} (Use elastic training with other HyperPod features)", _DATE)
+def elastic_on_spot(group: Group, hyperpod: HyperPodEks) -> Breaches:
+    """Elastic jobs have nodes that are not Spot."""
     if "elastic" in hyperpod.resilience and group.in_service and group.capacity.kind == "spot":
         yield Breach(
             ("capacity",),
@@ -97,14 +77,9 @@ def elastic_on_spot(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    74,
-    "error",
-    "Task governance knows the training operator's jobs",
-    source=f"{INSTALL} (Task governance: v1.3.0-eksbuild.1 or higher)",
-    date=_DATE,
-)
-def governance_is_new_enough(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(74, f"{INSTALL} (Task governance: v1.3.0-eksbuild.1 or higher)", _DATE)
+def governance_is_new_enough(hyperpod: HyperPodEks) -> Breaches:
+    """Task governance knows the training operator's jobs."""
     version, floor = hyperpod.addon_versions.get(GOVERNANCE), governance_floor()
     if not (version and hyperpod.task_governance and hyperpod.training_operator):
         return
@@ -116,14 +91,9 @@ def governance_is_new_enough(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    75,
-    "warning",
-    "Resilient jobs wait in a queue that knows them",
-    source=f"{INSTALL} (Task governance; Kueue)",
-    date=_DATE,
-)
-def queue_of_operator(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.warning(75, f"{INSTALL} (Task governance; Kueue)", _DATE)
+def queue_of_operator(hyperpod: HyperPodEks) -> Breaches:
+    """Resilient jobs wait in a queue that knows them."""
     if hyperpod.resilience and hyperpod.scheduler in ("volcano", "kai"):
         yield Breach(
             ("scheduler",),
@@ -133,14 +103,9 @@ def queue_of_operator(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    76,
-    "warning",
-    "Resilient jobs have storage that all nodes share",
-    source=f"{CHECKPOINTLESS} (tutorials, prerequisites: FSx or NFS)",
-    date=_DATE,
-)
-def shared_storage(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.warning(76, f"{CHECKPOINTLESS} (tutorials, prerequisites: FSx or NFS)", _DATE)
+def shared_storage(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Resilient jobs have storage that all nodes share."""
     storage = cluster.environment.storage
     if hyperpod.resilience and not (storage.lustre or storage.openzfs):
         yield Breach(
@@ -151,14 +116,13 @@ def shared_storage(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.error(
     77,
-    "error",
-    "Checkpointless jobs have NVIDIA GPUs",
-    source=f"{CHECKPOINTLESS}; aws/sagemaker-hyperpod-checkpointless-training 08c4ff6, README (CUDA, NeMo)",
-    date=_DATE,
+    f"{CHECKPOINTLESS}; aws/sagemaker-hyperpod-checkpointless-training 08c4ff6, README (CUDA, NeMo)",
+    _DATE,
 )
-def checkpointless_gpus(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def checkpointless_gpus(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Checkpointless jobs have NVIDIA GPUs."""
     if "checkpointless" not in hyperpod.resilience:
         return
     makers = {
@@ -174,14 +138,9 @@ def checkpointless_gpus(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Bre
         )
 
 
-@HPE.rule(
-    78,
-    "warning",
-    "Tiered checkpoints have a second node for their copies",
-    source=f"{TIERED} (replicates data across adjacent compute nodes)",
-    date=_DATE,
-)
-def room_for_copies(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.warning(78, f"{TIERED} (replicates data across adjacent compute nodes)", _DATE)
+def room_for_copies(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Tiered checkpoints have a second node for their copies."""
     nodes = sum(group.most_nodes for group in cluster.with_role("compute").values())
     if hyperpod.tiered_checkpoints_percent and nodes == 1 and not hyperpod.checkpoint_tier:
         yield Breach(
@@ -191,14 +150,9 @@ def room_for_copies(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]
         )
 
 
-@HPE.rule(
-    79,
-    "error",
-    "Checkpoints that S3 keeps are in memory first",
-    source=f"{_GUIDE}Set up managed tiered checkpointing (Step 1)",
-    date=_DATE,
-)
-def tier_of_nothing(hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.error(79, f"{_GUIDE}Set up managed tiered checkpointing (Step 1)", _DATE)
+def tier_of_nothing(hyperpod: HyperPodEks) -> Breaches:
+    """Checkpoints that S3 keeps are in memory first."""
     if hyperpod.checkpoint_tier and not hyperpod.tiered_checkpoints_percent:
         yield Breach(
             ("checkpoint_tier",),
@@ -207,14 +161,9 @@ def tier_of_nothing(hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    80,
-    "error",
-    "Nobody writes checkpoints where nodes take what they run as root",
-    source=f"{_GUIDE}Security considerations for managed tiered checkpointing",
-    date=_DATE,
-)
-def tier_apart(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(80, f"{_GUIDE}Security considerations for managed tiered checkpointing", _DATE)
+def tier_apart(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Nobody writes checkpoints where nodes take what they run as root."""
     tier, environment = hyperpod.checkpoint_tier, cluster.environment
     if tier is None:
         return
@@ -235,14 +184,11 @@ def tier_apart(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HPE.rule(
-    81,
-    "warning",
-    "Tiered checkpoints leave memory to the jobs",
-    source=f"{_GUIDE}Set up managed tiered checkpointing (sufficient CPU memory); this file: arithmetic",
-    date=_DATE,
+@HPE.warning(
+    81, f"{_GUIDE}Set up managed tiered checkpointing (sufficient CPU memory); this file: arithmetic", _DATE
 )
-def memory_is_left(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def memory_is_left(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Tiered checkpoints leave memory to the jobs."""
     percent = checkpoints_percent(cluster)
     for name, group in cluster.with_role("compute").items() if percent else ():
         if not (group.type and group.type.memory_gib):
@@ -257,14 +203,9 @@ def memory_is_left(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HPE.rule(
-    82,
-    "warning",
-    "Resilient jobs run on the newest image",
-    source=f"{_GUIDE}Using the HyperPod training operator (the latest HyperPod AMI release)",
-    date=_DATE,
-)
-def newest_image(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HPE.warning(82, f"{_GUIDE}Using the HyperPod training operator (the latest HyperPod AMI release)", _DATE)
+def newest_image(group: Group, hyperpod: HyperPodEks) -> Breaches:
+    """Resilient jobs run on the newest image."""
     if hyperpod.resilience and group.in_service and group.settings.image_release:
         yield Breach(
             ("image_release",),
@@ -274,14 +215,9 @@ def newest_image(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    83,
-    "warning",
-    "Elastic jobs that Karpenter starts nodes for have a limit in each namespace",
-    source=f"{ELASTIC} (Auto-scaling: without a quota the cluster grows as far as jobs ask)",
-    date=_DATE,
-)
-def quota_of_governed(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HPE.warning(83, f"{ELASTIC} (Auto-scaling: without a quota the cluster grows as far as jobs ask)", _DATE)
+def quota_of_governed(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """Elastic jobs that Karpenter starts nodes for have a limit in each namespace."""
     governed = hyperpod.task_governance and bool(cluster.environment.teams)
     if "elastic" in hyperpod.resilience and hyperpod.autoscaling and governed:
         yield Breach(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import RestrictedLustre
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import HYP, HYPERPOD, KUBERNETES
 
@@ -45,10 +43,9 @@ _LACKING = (
 """Fields of a group that the API has for others only."""
 
 
-@HYP.rule(
-    87, "error", "Restricted groups use only what the API has for them", source=API, date=DATE, kinds=KINDS
-)
-def only_what_there_is(group: Group) -> Iterator[Breach]:
+@HYP.error(87, API, DATE, kinds=KINDS)
+def only_what_there_is(group: Group) -> Breaches:
+    """Restricted groups use only what the API has for them."""
     if group.restricted is None or not group.in_service:
         return
     values = dict(group.settings)
@@ -63,15 +60,9 @@ def only_what_there_is(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
-    88,
-    "error",
-    "Each restricted group has a Lustre file system",
-    source=f"{API}; {NOVA}",
-    date=DATE,
-    kinds=KINDS,
-)
-def has_lustre(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
+@HYP.error(88, f"{API}; {NOVA}", DATE, kinds=KINDS)
+def has_lustre(group: Group, hyperpod: HyperPodEks) -> Breaches:
+    """Each restricted group has a Lustre file system."""
     if group.restricted is None or not group.in_service:
         return
     own, shared = group.restricted.lustre, hyperpod.restricted_lustre
@@ -91,15 +82,14 @@ def has_lustre(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.error(
     89,
-    "error",
-    "The Lustre file system of restricted groups has a size that FSx makes",
-    source=f"FSx for Lustre User Guide, Persistent 2 (1200, 2400 or multiples of 2400 GiB); {TERRAFORM}",
-    date=DATE,
+    f"FSx for Lustre User Guide, Persistent 2 (1200, 2400 or multiples of 2400 GiB); {TERRAFORM}",
+    DATE,
     kinds=KINDS,
 )
-def lustre_size(lustre: RestrictedLustre) -> Iterator[Breach]:
+def lustre_size(lustre: RestrictedLustre) -> Breaches:
+    """The Lustre file system of restricted groups has a size that FSx makes."""
     size = lustre.capacity_gib
     if size != 1200 and size % 2400:
         yield Breach(
@@ -109,28 +99,21 @@ def lustre_size(lustre: RestrictedLustre) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
-    90,
-    "warning",
-    "`restricted_lustre` is used by a restricted group",
-    source="this configuration: orchestrator.restricted_lustre",
-    date=DATE,
-    kinds=KINDS,
-)
-def shared_by_nobody(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+@HYP.warning(90, "this configuration: orchestrator.restricted_lustre", DATE, kinds=KINDS)
+def shared_by_nobody(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """`restricted_lustre` is used by a restricted group."""
     if hyperpod.restricted_lustre and not _restricted(cluster):
         yield Breach(("restricted_lustre",), "no group is `restricted`: nothing would use it.", drop())
 
 
-@HYP.rule(
+@HYP.warning(
     91,
-    "warning",
-    "Restricted groups are in the Region that AWS documents",
-    source=f"{NOVA}: us-east-1 only; the page has since moved to the Nova guide, which names none",
-    date=DATE,
+    f"{NOVA}: us-east-1 only; the page has since moved to the Nova guide, which names none",
+    DATE,
     kinds=KINDS,
 )
-def in_documented_region(cluster: Cluster) -> Iterator[Breach]:
+def in_documented_region(cluster: Cluster) -> Breaches:
+    """Restricted groups are in the Region that AWS documents."""
     if cluster.region != REGION and (names := _restricted(cluster)):
         yield Breach(
             ("region",),
@@ -139,16 +122,14 @@ def in_documented_region(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.warning(
     94,
-    "warning",
-    "A cluster has restricted groups or others, not both",
-    source=f"{TERRAFORM}: a combination is not supported there; the observability add-on's page speaks of "
-    "both",
-    date=DATE,
+    f"{TERRAFORM}: a combination is not supported there; the observability add-on's page speaks of both",
+    DATE,
     kinds=KINDS,
 )
-def not_beside_others(cluster: Cluster) -> Iterator[Breach]:
+def not_beside_others(cluster: Cluster) -> Breaches:
+    """A cluster has restricted groups or others, not both."""
     restricted = _restricted(cluster)
     for name, group in cluster.in_service.items() if restricted else ():
         if group.restricted is None:
@@ -161,18 +142,17 @@ def not_beside_others(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
+@HYP.warning(
     95,
-    "warning",
-    "HyperPod's charts for restricted groups are installed",
-    source="SageMaker Developer Guide, Creating a SageMaker HyperPod cluster (CLI): Nova needs a separate "
+    "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster (CLI): Nova needs a separate "
     "Helm "
     f"chart; {TERRAFORM}",
-    date=DATE,
+    DATE,
     kinds=KINDS,
     by_hand="kubectl get deployment,daemonset -A -l app.kubernetes.io/part-of=hyperpod",
 )
-def own_charts(cluster: Cluster) -> Iterator[Breach]:
+def own_charts(cluster: Cluster) -> Breaches:
+    """HyperPod's charts for restricted groups are installed."""
     if names := _restricted(cluster):
         yield Breach(
             ("node_groups", names[0], "restricted"),
@@ -183,15 +163,9 @@ def own_charts(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
-    96,
-    "warning",
-    "Jobs of a restricted group may read and write buckets",
-    source=f"{NOVA}: only the execution role gives rights",
-    date=DATE,
-    kinds=KINDS,
-)
-def buckets_of_group(group: Group) -> Iterator[Breach]:
+@HYP.warning(96, f"{NOVA}: only the execution role gives rights", DATE, kinds=KINDS)
+def buckets_of_group(group: Group) -> Breaches:
+    """Jobs of a restricted group may read and write buckets."""
     restricted = group.restricted
     if restricted and group.in_service and not (restricted.reads and restricted.writes):
         lacking = " and ".join(key for key in ("reads", "writes") if not getattr(restricted, key))

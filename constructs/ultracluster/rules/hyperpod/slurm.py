@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql, Storage
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.hyperpod.groups import CONTINUOUS, continuous
 from ultracluster.rules.sets import HPS
 
@@ -17,8 +15,9 @@ STRATEGY = "SageMaker Developer Guide, Migrating to API-driven Slurm configurati
 LIFECYCLE = "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts"
 
 
-@HPS.rule(60, "error", "`slurm_config_strategy` is not set with continuous provisioning", source=CONTINUOUS)
-def strategy_with_continuous(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+@HPS.error(60, CONTINUOUS)
+def strategy_with_continuous(hyperpod: HyperPodSlurm) -> Breaches:
+    """`slurm_config_strategy` is not set with continuous provisioning."""
     strategy = hyperpod.slurm_config_strategy
     if hyperpod.provisioning == "continuous" and strategy:
         yield Breach(
@@ -29,8 +28,9 @@ def strategy_with_continuous(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
         )
 
 
-@HPS.rule(61, "error", "`slurm_config_strategy` is set with classic provisioning", source=STRATEGY)
-def strategy_with_classic(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+@HPS.error(61, STRATEGY)
+def strategy_with_classic(hyperpod: HyperPodSlurm) -> Breaches:
+    """`slurm_config_strategy` is set with classic provisioning."""
     if hyperpod.provisioning == "classic" and not hyperpod.slurm_config_strategy:
         yield Breach(
             ("slurm_config_strategy",),
@@ -40,13 +40,9 @@ def strategy_with_classic(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
         )
 
 
-@HPS.rule(
-    62,
-    "error",
-    "An accounting database is only used with continuous provisioning",
-    source="SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)",
-)
-def accounting_is_continuous(database: Database, hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+@HPS.error(62, "SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)")
+def accounting_is_continuous(database: Database, hyperpod: HyperPodSlurm) -> Breaches:
+    """An accounting database is only used with continuous provisioning."""
     if hyperpod.provisioning == "classic":
         yield Breach(
             (),
@@ -56,14 +52,13 @@ def accounting_is_continuous(database: Database, hyperpod: HyperPodSlurm) -> Ite
         )
 
 
-@HPS.rule(
+@HPS.warning(
     63,
-    "warning",
-    "No two clusters of one name use the same accounting database",
-    source="aws-samples/sample-physical-ai-scaffolding-kit#17",
+    "aws-samples/sample-physical-ai-scaffolding-kit#17",
     by_hand="sacctmgr list cluster",
 )
-def name_used_once(database: ExistingDatabase, cluster: Cluster) -> Iterator[Breach]:
+def name_used_once(database: ExistingDatabase, cluster: Cluster) -> Breaches:
+    """No two clusters of one name use the same accounting database."""
     name = cluster.environment.cluster_name
     yield Breach(
         (),
@@ -76,14 +71,9 @@ def name_used_once(database: ExistingDatabase, cluster: Cluster) -> Iterator[Bre
     )
 
 
-@HPS.rule(
-    64,
-    "error",
-    "Lifecycle scripts run after the set-up by the image",
-    source=f"{LIFECYCLE}; CloudFormation, AWS::SageMaker::Cluster LifeCycleConfig",
-    date="2026-11-22",
-)
-def lifecycle_on_create(hyperpod: HyperPodSlurm, storage: Storage) -> Iterator[Breach]:
+@HPS.error(64, f"{LIFECYCLE}; CloudFormation, AWS::SageMaker::Cluster LifeCycleConfig", "2026-11-22")
+def lifecycle_on_create(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
+    """Lifecycle scripts run after the set-up by the image."""
     if hyperpod.lifecycle == "on-create":
         mounts = "mount the file systems, " if storage.lustre or storage.openzfs else ""
         yield Breach(
@@ -107,16 +97,15 @@ LACKING = (
 5.sagemaker-hyperpod, LifecycleScripts/base-config)."""
 
 
-@HPS.rule(
+@HPS.warning(
     69,
-    "warning",
-    "Only existing clusters use classic provisioning",
-    source=f'{CONTINUOUS} with Slurm ("the default for new clusters"); botocore 1.44.5, '
+    f'{CONTINUOUS} with Slurm ("the default for new clusters"); botocore 1.44.5, '
     "ClusterNodeProvisioningMode (Continuous only)",
-    date="2026-11-22",
+    "2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query NodeProvisioningMode",
 )
-def classic_is_not_the_default(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+def classic_is_not_the_default(hyperpod: HyperPodSlurm) -> Breaches:
+    """Only existing clusters use classic provisioning."""
     if hyperpod.provisioning == "classic":
         yield Breach(
             ("provisioning",),
@@ -126,14 +115,13 @@ def classic_is_not_the_default(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
         )
 
 
-@HPS.rule(
+@HPS.error(
     67,
-    "error",
-    "The image sets up the accounting database",
-    source=f"{LIFECYCLE}; SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)",
-    date="2026-11-22",
+    f"{LIFECYCLE}; SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)",
+    "2026-11-22",
 )
-def accounting_without_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Iterator[Breach]:
+def accounting_without_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
+    """The image sets up the accounting database."""
     if storage.accounting_database and hyperpod.lifecycle == "on-create":
         yield Breach(
             ("lifecycle",),
@@ -143,17 +131,15 @@ def accounting_without_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Itera
         )
 
 
-@HPS.rule(
+@HPS.warning(
     68,
-    "warning",
-    "An accounting database requires a new image and cannot be removed later",
-    source="SageMaker Developer Guide: Using an external accounting database with SageMaker HyperPod Slurm "
-    "clusters",
-    date="2026-11-22",
+    "SageMaker Developer Guide: Using an external accounting database with SageMaker HyperPod Slurm clusters",
+    "2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
 )
-def accounting_one_way(_: Database) -> Iterator[Breach]:
+def accounting_one_way(_: Database) -> Breaches:
+    """An accounting database requires a new image and cannot be removed later."""
     yield Breach(
         (),
         "the cluster requires an image of HyperPod made after 2026-08-30, and keeps this database: going "
@@ -166,14 +152,13 @@ def accounting_one_way(_: Database) -> Iterator[Breach]:
     )
 
 
-@HPS.rule(
+@HPS.warning(
     70,
-    "warning",
-    "One IAM role for all nodes lets every node read the accounting database's password",
-    source="SageMaker Developer Guide: IAM role for SageMaker HyperPod (one for each instance group)",
-    date="2026-11-22",
+    "SageMaker Developer Guide: IAM role for SageMaker HyperPod (one for each instance group)",
+    "2026-11-22",
 )
-def one_role_reads_the_password(hyperpod: HyperPodSlurm, storage: Storage) -> Iterator[Breach]:
+def one_role_reads_the_password(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
+    """One IAM role for all nodes lets every node read the accounting database's password."""
     if storage.accounting_database and hyperpod.node_roles == "one":
         yield Breach(
             ("node_roles",),

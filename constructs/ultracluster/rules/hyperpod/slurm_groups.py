@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.remedy import DROP, anywhere, drop, write
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.groups.roles import GETTING_STARTED, own_partition
 from ultracluster.rules.hyperpod.types import PATCHING
 from ultracluster.rules.sets import HPS
 
 
-@HPS.rule(
+@HPS.warning(
     3,
-    "warning",
-    "There is at most one login group",
-    source=f"{GETTING_STARTED}, provisioning_parameters.json (one `login_group`); the API names no limit",
-    date="2026-11-22",
+    f"{GETTING_STARTED}, provisioning_parameters.json (one `login_group`); the API names no limit",
+    "2026-11-22",
 )
-def one_login_group(cluster: Cluster) -> Iterator[Breach]:
+def one_login_group(cluster: Cluster) -> Breaches:
+    """There is at most one login group."""
     logins = cluster.with_role("login")
     first, *others = logins or [""]
     for name in others:
@@ -33,14 +30,13 @@ def one_login_group(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPS.rule(
+@HPS.warning(
     7,
-    "warning",
-    "No partition is named `dev`",
-    source=f"{GETTING_STARTED}; awslabs/awsome-distributed-ai, hyperpod-mental-model.md",
+    f"{GETTING_STARTED}; awslabs/awsome-distributed-ai, hyperpod-mental-model.md",
     by_hand="scontrol show partition dev",
 )
-def partition_dev(group: Group) -> Iterator[Breach]:
+def partition_dev(group: Group) -> Breaches:
+    """No partition is named `dev`."""
     if group.partition == "dev":
         yield Breach(
             ("partition",),
@@ -50,13 +46,9 @@ def partition_dev(group: Group) -> Iterator[Breach]:
         )
 
 
-@HPS.rule(
-    54,
-    "warning",
-    "The controller is patched by hand",
-    source=f"{PATCHING}: root volumes are replaced",
-)
-def patching_controller(group: Group, storage: Storage) -> Iterator[Breach]:
+@HPS.warning(54, f"{PATCHING}: root volumes are replaced")
+def patching_controller(group: Group, storage: Storage) -> Breaches:
+    """The controller is patched by hand."""
     if group.role == "controller" and group.settings.patching:
         more = (
             ""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 
 from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HPE
 
 DATE = "2026-11-23"
@@ -23,14 +22,9 @@ _RESERVED_GIB = 2
 """Of a node, for Kubernetes and what runs on every node."""
 
 
-@HPE.rule(
-    110,
-    "error",
-    "Spaces run on nodes of a compute group",
-    source=f"{INSTALL}: at least one worker node",
-    date=DATE,
-)
-def group_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(110, f"{INSTALL}: at least one worker node", DATE)
+def group_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+    """Spaces run on nodes of a compute group."""
     compute = {
         name: group
         for name, group in cluster.with_role("compute").items()
@@ -55,14 +49,9 @@ def group_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach
     )
 
 
-@HPE.rule(
-    111,
-    "error",
-    "A space fits on a node of its group",
-    source=f"{CUSTOMIZE}: a space is a pod; Kubernetes documentation, Reserve Compute Resources",
-    date=DATE,
-)
-def space_on_node(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
+@HPE.error(111, f"{CUSTOMIZE}: a space is a pod; Kubernetes documentation, Reserve Compute Resources", DATE)
+def space_on_node(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+    """A space fits on a node of its group."""
     group = cluster.with_role("compute").get(spaces.group)
     known = group.type if group else None
     if known is None:
@@ -84,15 +73,14 @@ def space_on_node(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HPE.rule(
+@HPE.error(
     112,
-    "error",
-    "Images of spaces can be pulled",
-    source="AWS's images for spaces are in Amazon ECR Public, which no VPC endpoint reaches (Amazon ECR User "
+    "AWS's images for spaces are in Amazon ECR Public, which no VPC endpoint reaches (Amazon ECR User "
     "Guide, Amazon ECR interface VPC endpoints)",
-    date=DATE,
+    DATE,
 )
-def images_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
+def images_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+    """Images of spaces can be pulled."""
     if cluster.environment.network.egress != "closed":
         return
     public = [image for image in spaces.images if image.startswith("public.ecr.aws/")]
@@ -104,14 +92,9 @@ def images_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breac
         )
 
 
-@HPE.rule(
-    113,
-    "warning",
-    "Web browsers reach spaces through parts that you install",
-    source=f"{INSTALL}: additional dependencies for WebUI access",
-    date=DATE,
-)
-def web_ui_needs(spaces: HyperPodSpaces) -> Iterator[Breach]:
+@HPE.warning(113, f"{INSTALL}: additional dependencies for WebUI access", DATE)
+def web_ui_needs(spaces: HyperPodSpaces) -> Breaches:
+    """Web browsers reach spaces through parts that you install."""
     if spaces.web_ui:
         yield Breach(
             ("web_ui",),
@@ -121,14 +104,9 @@ def web_ui_needs(spaces: HyperPodSpaces) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
-    114,
-    "warning",
-    "Spaces are not on the internet",
-    source=f"{INSTALL}: Customizing ALB Attributes; its own default is internet-facing",
-    date=DATE,
-)
-def web_ui_on_internet(spaces: HyperPodSpaces) -> Iterator[Breach]:
+@HPE.warning(114, f"{INSTALL}: Customizing ALB Attributes; its own default is internet-facing", DATE)
+def web_ui_on_internet(spaces: HyperPodSpaces) -> Breaches:
+    """Spaces are not on the internet."""
     if spaces.web_ui and spaces.web_ui.scheme == "internet-facing":
         yield Breach(
             ("web_ui", "scheme"),
@@ -138,15 +116,14 @@ def web_ui_on_internet(spaces: HyperPodSpaces) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.error(
     115,
-    "error",
-    "A space that editors connect to has 8 GiB of memory",
-    source=f"{CUSTOMIZE}: Instance requirements; jupyter-infra/jupyter-k8s-aws b6adb6f, "
+    f"{CUSTOMIZE}: Instance requirements; jupyter-infra/jupyter-k8s-aws b6adb6f, "
     "workspace-memory-policy.yaml, which refuses less",
-    date=DATE,
+    DATE,
 )
-def remote_memory(spaces: HyperPodSpaces) -> Iterator[Breach]:
+def remote_memory(spaces: HyperPodSpaces) -> Breaches:
+    """A space that editors connect to has 8 GiB of memory."""
     if spaces.remote_ide and spaces.memory_gib < _REMOTE_GIB:
         yield Breach(
             ("memory_gib",),
@@ -156,16 +133,15 @@ def remote_memory(spaces: HyperPodSpaces) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     116,
-    "warning",
-    "A team's pods may be what the add-on makes of a space",
-    source="jupyter-infra/jupyter-k8s-aws b6adb6f, hyperpod-access-strategy.yaml: the agent beside a space "
+    "jupyter-infra/jupyter-k8s-aws b6adb6f, hyperpod-access-strategy.yaml: the agent beside a space "
     "has no security context; AWS does not publish that of its own build",
-    date=DATE,
+    DATE,
     by_hand="kubectl get events -n <team>  # after the first space",
 )
-def strict_teams(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
+def strict_teams(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+    """A team's pods may be what the add-on makes of a space."""
     if not spaces.remote_ide:
         return
     strict = [name for name, team in cluster.environment.teams.items() if team.pod_security == "restricted"]
@@ -180,15 +156,14 @@ def strict_teams(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(
+@HPE.warning(
     117,
-    "warning",
-    "GPUs of spaces are counted with those of jobs",
-    source="SageMaker Developer Guide, Task governance for Interactive Spaces on HyperPod; "
+    "SageMaker Developer Guide, Task governance for Interactive Spaces on HyperPod; "
     "kubernetes/kueue.py: our Kueue counts jobs",
-    date=DATE,
+    DATE,
 )
-def uncounted_gpus(spaces: HyperPodSpaces, hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+def uncounted_gpus(spaces: HyperPodSpaces, hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+    """GPUs of spaces are counted with those of jobs."""
     if spaces.gpus and not hyperpod.task_governance and cluster.environment.teams:
         yield Breach(
             ("gpus",),
@@ -198,14 +173,11 @@ def uncounted_gpus(spaces: HyperPodSpaces, hyperpod: HyperPodEks, cluster: Clust
         )
 
 
-@HPE.rule(
-    118,
-    "error",
-    "Certificate and key of the web pages are in the cluster's Region",
-    source="AWS Certificate Manager User Guide, Regions; AWS KMS Developer Guide, Keys in other Regions",
-    date=DATE,
+@HPE.error(
+    118, "AWS Certificate Manager User Guide, Regions; AWS KMS Developer Guide, Keys in other Regions", DATE
 )
-def web_ui_region(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
+def web_ui_region(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+    """Certificate and key of the web pages are in the cluster's Region."""
     web = spaces.web_ui
     for field, arn in (("certificate_arn", web.certificate_arn), ("key_arn", web.key_arn)) if web else ():
         place = arn.split(":")[3] if arn.startswith("arn:") else cluster.region
@@ -217,14 +189,9 @@ def web_ui_region(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HPE.rule(
-    119,
-    "warning",
-    "Spaces run as the user of their image",
-    source=f"{CUSTOMIZE}: sagemaker-user, fsGroup 1000",
-    date=DATE,
-)
-def users_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
+@HPE.warning(119, f"{CUSTOMIZE}: sagemaker-user, fsGroup 1000", DATE)
+def users_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+    """Spaces run as the user of their image."""
     teams = cluster.environment.teams.items()
     others = {name: team.uid for name, team in teams if team.uid not in (None, _USER)}
     distribution = [image for image in spaces.images if "sagemaker-distribution" in image]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType, Region, instance_types, nearest_instance_types
 from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, whole, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous, typed
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import HYP
@@ -21,13 +20,9 @@ PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform so
 QUOTA_SEEN_GIB = 1024
 
 
-@HYP.rule(
-    40,
-    "error",
-    "HyperPod has the instance type",
-    source=f"{GROUP_API} (InstanceType; botocore 1.44.5)",
-)
-def type_in_hyperpod(group: Group) -> Iterator[Breach]:
+@HYP.error(40, f"{GROUP_API} (InstanceType; botocore 1.44.5)")
+def type_in_hyperpod(group: Group) -> Breaches:
+    """HyperPod has the instance type."""
     if not group.in_service:
         return
     for place, kind in typed(group):
@@ -39,16 +34,15 @@ def type_in_hyperpod(group: Group) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
+@HYP.warning(
     97,
-    "warning",
-    "The catalogue says whether HyperPod has the instance type",
-    source=f"{GROUP_API} (InstanceType; botocore 1.44.5)",
-    date="2026-11-27",
+    f"{GROUP_API} (InstanceType; botocore 1.44.5)",
+    "2026-11-27",
     by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
 )
-def type_unknown_to_hyperpod(group: Group) -> Iterator[Breach]:
+def type_unknown_to_hyperpod(group: Group) -> Breaches:
+    """The catalogue says whether HyperPod has the instance type."""
     if not group.in_service:
         return
     for place, kind in typed(group):
@@ -72,15 +66,14 @@ def _listed(kind: InstanceType) -> Remedy:
     return write(near[0]) if near else ask("fact", "a type of HyperPod's list")
 
 
-@HYP.rule(
+@HYP.warning(
     41,
-    "warning",
-    "HyperPod offers the instance type in the Region",
-    source="cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
+    "cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
     by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
 )
-def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
+def type_in_region(group: Group, home: Region, cluster: Cluster) -> Breaches:
+    """HyperPod offers the instance type in the Region."""
     if home.hyperpod is False or not group.in_service:
         return  # ENV002 reports it for all groups
     for place, kind in typed(group):
@@ -94,13 +87,9 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
             )
 
 
-@HYP.rule(
-    47,
-    "warning",
-    "Only accelerated compute groups have deep health checks",
-    source=DEEP_CHECKS,
-)
-def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
+@HYP.warning(47, DEEP_CHECKS)
+def deep_checks_need_accelerators(group: Group) -> Breaches:
+    """Only accelerated compute groups have deep health checks."""
     kind = group.type
     if not group.in_service or not group.settings.deep_health_checks or kind is None:
         return
@@ -126,8 +115,9 @@ def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(48, "warning", "Connectivity checks have at least two nodes", source=DEEP_CHECKS, date="2026-11-22")
-def connectivity_needs_two(group: Group) -> Iterator[Breach]:
+@HYP.warning(48, DEEP_CHECKS, "2026-11-22")
+def connectivity_needs_two(group: Group) -> Breaches:
+    """Connectivity checks have at least two nodes."""
     checks, count = group.settings.deep_health_checks, group.settings.count
     if group.in_service and "instance-connectivity" in checks and count < 2:
         rest = [check for check in checks if check != "instance-connectivity"]
@@ -139,15 +129,14 @@ def connectivity_needs_two(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.warning(
     49,
-    "warning",
-    "A custom image is built as HyperPod requires",
-    source=CUSTOM_AMI,
+    CUSTOM_AMI,
     by_hand="aws ec2 describe-images --image-ids <ami> --query "
     "'Images[].[OwnerId,State,BlockDeviceMappings[].Ebs.[SnapshotId,Encrypted]]'",
 )
-def custom_image(group: Group, cluster: Cluster) -> Iterator[Breach]:
+def custom_image(group: Group, cluster: Cluster) -> Breaches:
+    """A custom image is built as HyperPod requires."""
     if not group.in_service or not group.settings.image:
         return
     base = "HyperPod's Slurm image of July 2026 or later"
@@ -163,13 +152,9 @@ def custom_image(group: Group, cluster: Cluster) -> Iterator[Breach]:
     )
 
 
-@HYP.rule(
-    58,
-    "error",
-    "A group names a custom image or a release of HyperPod's image, not both",
-    source=f"{GROUP_API} (ImageId, ImageReleaseVersion)",
-)
-def image_or_release(group: Group) -> Iterator[Breach]:
+@HYP.error(58, f"{GROUP_API} (ImageId, ImageReleaseVersion)")
+def image_or_release(group: Group) -> Breaches:
+    """A group names a custom image or a release of HyperPod's image, not both."""
     image, release = group.settings.image, group.settings.image_release
     if group.in_service and image and release:
         yield Breach(
@@ -179,16 +164,15 @@ def image_or_release(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.warning(
     59,
-    "warning",
-    "CloudFormation accepts a release of HyperPod's image with Slurm",
-    source=f"CloudFormation, AWS::SageMaker::Cluster ImageReleaseVersion (EKS only); {GROUP_API} (no limit)",
+    f"CloudFormation, AWS::SageMaker::Cluster ImageReleaseVersion (EKS only); {GROUP_API} (no limit)",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
     kinds=frozenset({"hyperpod-slurm"}),
 )
-def release_with_slurm(group: Group) -> Iterator[Breach]:
+def release_with_slurm(group: Group) -> Breaches:
+    """CloudFormation accepts a release of HyperPod's image with Slurm."""
     if release := group.settings.image_release:
         yield Breach(
             ("image_release",),
@@ -198,13 +182,9 @@ def release_with_slurm(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
-    50,
-    "warning",
-    "With continuous provisioning all groups have a custom image, or none has",
-    source="SageMaker API reference, ImageId: new groups inherit the image of the oldest group",
-)
-def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
+@HYP.warning(50, "SageMaker API reference, ImageId: new groups inherit the image of the oldest group")
+def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
+    """With continuous provisioning all groups have a custom image, or none has."""
     groups = cluster.in_service
     if hyperpod.provisioning != "continuous" or not any(one.settings.image for one in groups.values()):
         return
@@ -218,13 +198,9 @@ def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
-    51,
-    "warning",
-    "Only groups with HyperPod's own image are patched",
-    source=f"{PATCHING}; {GROUP_API} (AutoPatchConfig, ScheduledUpdateConfig)",
-)
-def patching_custom_image(group: Group) -> Iterator[Breach]:
+@HYP.warning(51, f"{PATCHING}; {GROUP_API} (AutoPatchConfig, ScheduledUpdateConfig)")
+def patching_custom_image(group: Group) -> Breaches:
+    """Only groups with HyperPod's own image are patched."""
     if group.in_service and group.settings.patching and group.settings.image:
         yield Breach(
             ("patching",),
@@ -234,16 +210,15 @@ def patching_custom_image(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
+@HYP.warning(
     52,
-    "warning",
-    "The second volume is within the usual quota",
-    source="Service Quotas, Maximum size of EBS volume in GB for a SageMaker HyperPod cluster "
+    "Service Quotas, Maximum size of EBS volume in GB for a SageMaker HyperPod cluster "
     "instance (1024 seen in one account; the command below reads yours)",
     by_hand="aws service-quotas get-service-quota --service-code sagemaker "
     "--quota-code L-E13DF72A --region <region>",
 )
-def volume_quota(group: Group) -> Iterator[Breach]:
+def volume_quota(group: Group) -> Breaches:
+    """The second volume is within the usual quota."""
     size = group.second_volume_gib
     if size and size > QUOTA_SEEN_GIB:
         yield Breach(
@@ -265,13 +240,9 @@ _CRON = (
 """What CloudFormation's schema lets each field be: single values, no lists and no ranges."""
 
 
-@HYP.rule(
-    53,
-    "error",
-    "CloudFormation accepts the patching schedule",
-    source="CloudFormation, AWS::SageMaker::Cluster ScheduledUpdateConfig (ScheduleExpression)",
-)
-def patching_schedule(patching: ScheduledPatching) -> Iterator[Breach]:
+@HYP.error(53, "CloudFormation, AWS::SageMaker::Cluster ScheduledUpdateConfig (ScheduleExpression)")
+def patching_schedule(patching: ScheduledPatching) -> Breaches:
+    """CloudFormation accepts the patching schedule."""
     if problem := _cron_problem(patching.schedule):
         yield Breach(
             ("schedule",),
@@ -290,15 +261,14 @@ def _cron_problem(expression: str) -> str:
     return ""
 
 
-@HYP.rule(
+@HYP.warning(
     66,
-    "warning",
-    "Node volumes are encrypted with the environment's key",
-    source="SageMaker Developer Guide, Customer managed AWS KMS key encryption for SageMaker HyperPod",
+    "SageMaker Developer Guide, Customer managed AWS KMS key encryption for SageMaker HyperPod",
     by_hand="aws sagemaker describe-cluster --cluster-name <name> "
     "--query 'InstanceGroups[].InstanceStorageConfigs'",
 )
-def classic_has_no_key(hyperpod: HyperPod) -> Iterator[Breach]:
+def classic_has_no_key(hyperpod: HyperPod) -> Breaches:
+    """Node volumes are encrypted with the environment's key."""
     if hyperpod.provisioning == "classic":
         yield Breach(
             ("provisioning",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ultracluster.catalog import Region, is_local_zone, offered_zone_ids
@@ -17,7 +16,7 @@ from ultracluster.model.addresses import (
     subnets,
 )
 from ultracluster.model.parent_zone import ENTRANCES, exports_homes_to_vpc
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HYP
 from ultracluster.rules.zones import free_range, not_a_zone_of, usual_zones, whole_network
 
@@ -30,15 +29,9 @@ EVERY = frozenset(TRAITS)
 """Other orchestrators have further zones for the head, login and system nodes of a Local Zone."""
 
 
-@HYP.rule(
-    70,
-    "error",
-    "A group's zone is one of the network's further zones",
-    source=f"{ZONES}; EC2 API reference, CreateSubnet: a subnet is in one zone",
-    date=DATE,
-    kinds=EVERY,
-)
-def zone_has_subnet(cluster: Cluster) -> Iterator[Breach]:
+@HYP.error(70, f"{ZONES}; EC2 API reference, CreateSubnet: a subnet is in one zone", DATE, kinds=EVERY)
+def zone_has_subnet(cluster: Cluster) -> Breaches:
+    """A group's zone is one of the network's further zones."""
     network = cluster.environment.network
     for name, group in cluster.groups.items():
         zone, path = group.settings.zone_id, ("node_groups", name, "zone_id")
@@ -59,15 +52,9 @@ def zone_has_subnet(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(
-    71,
-    "error",
-    "Further zones are other zones of the Region",
-    source=f"{ZONES}; EC2 User Guide, zone IDs",
-    date=DATE,
-    kinds=EVERY,
-)
-def further_zone_of_region(network: Network, home: Region) -> Iterator[Breach]:
+@HYP.error(71, f"{ZONES}; EC2 User Guide, zone IDs", DATE, kinds=EVERY)
+def further_zone_of_region(network: Network, home: Region) -> Breaches:
+    """Further zones are other zones of the Region."""
     for zone in network.further_zones:
         path = ("further_zones", zone)
         others = usual_zones(home, {network.zone_id, *network.further_zones})
@@ -78,15 +65,9 @@ def further_zone_of_region(network: Network, home: Region) -> Iterator[Breach]:
             yield Breach(path, breach.message, remedy)
 
 
-@HYP.rule(
-    72,
-    "error",
-    "The subnets of further zones lie in the VPC, beside the others",
-    source="EC2 API reference, CreateSubnet",
-    date=DATE,
-    kinds=EVERY,
-)
-def further_subnets_fit(cluster: Cluster) -> Iterator[Breach]:
+@HYP.error(72, "EC2 API reference, CreateSubnet", DATE, kinds=EVERY)
+def further_subnets_fit(cluster: Cluster) -> Breaches:
+    """The subnets of further zones lie in the VPC, beside the others."""
     network, cut = cluster.environment.network, subnets(cluster)
     whole = whole_network(network)
     taken = [cut.nodes, *cut.small]
@@ -105,16 +86,14 @@ def further_subnets_fit(cluster: Cluster) -> Iterator[Breach]:
         yield Breach(path, why, _other_range(cluster, zone))
 
 
-@HYP.rule(
+@HYP.error(
     73,
-    "error",
-    "The subnets of further zones have every address that AWS is certain to take",
-    source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod; EC2 API reference, "
-    "CreateSubnet",
-    date=DATE,
+    "SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod; EC2 API reference, CreateSubnet",
+    DATE,
     kinds=EVERY,
 )
-def further_addresses(cluster: Cluster) -> Iterator[Breach]:
+def further_addresses(cluster: Cluster) -> Breaches:
+    """The subnets of further zones have every address that AWS is certain to take."""
     for zone, budget in further_budgets(cluster).items():
         if budget.certain > budget.usable:
             yield Breach(
@@ -124,15 +103,14 @@ def further_addresses(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
+@HYP.warning(
     74,
-    "warning",
-    "The subnets of further zones have every address that their groups are likely to take",
-    source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5; others estimated",
-    date=DATE,
+    "SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5; others estimated",
+    DATE,
     kinds=EVERY,
 )
-def further_addresses_likely(cluster: Cluster) -> Iterator[Breach]:
+def further_addresses_likely(cluster: Cluster) -> Breaches:
+    """The subnets of further zones have every address that their groups are likely to take."""
     for zone, budget in further_budgets(cluster).items():
         if budget.certain <= budget.usable < budget.total:
             yield Breach(
@@ -142,16 +120,15 @@ def further_addresses_likely(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
+@HYP.error(
     75,
-    "error",
-    "All groups of a partition are in one zone",
-    source=f"{ZONES}: EFA traffic cannot cross zones",
-    date=DATE,
+    f"{ZONES}: EFA traffic cannot cross zones",
+    DATE,
     kinds=frozenset({"hyperpod-slurm"}),
     until_acknowledged=True,
 )
-def partition_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
+def partition_in_one_zone(cluster: Cluster) -> Breaches:
+    """All groups of a partition are in one zone."""
     for partition, groups in cluster.partitions.items():
         zones = {group.zone_id for group in groups.values()}
         for name, group in groups.items() if len(zones) > 1 else ():
@@ -166,16 +143,15 @@ def partition_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@HYP.rule(
+@HYP.error(
     76,
-    "error",
-    "No job of Kubernetes can be placed over two zones by mistake",
-    source=f"{ZONES}: EFA traffic cannot cross zones",
-    date=DATE,
+    f"{ZONES}: EFA traffic cannot cross zones",
+    DATE,
     kinds=frozenset({"hyperpod-eks"}),
     until_acknowledged=True,
 )
-def jobs_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
+def jobs_in_one_zone(cluster: Cluster) -> Breaches:
+    """No job of Kubernetes can be placed over two zones by mistake."""
     for name, group in cluster.in_service.items():
         if group.zone_id == cluster.environment.network.zone_id or group.settings.taints:
             continue
@@ -197,16 +173,15 @@ def jobs_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(
+@HYP.warning(
     77,
-    "warning",
-    "Groups in another zone than the file systems are there on purpose",
-    source=f"{ZONES}, and Setting up SageMaker HyperPod with Amazon FSx for Lustre; FSx for Lustre User "
+    f"{ZONES}, and Setting up SageMaker HyperPod with Amazon FSx for Lustre; FSx for Lustre User "
     "Guide, "
     "Working with EFA-enabled file systems (same zone)",
-    date=DATE,
+    DATE,
 )
-def far_from_storage(cluster: Cluster) -> Iterator[Breach]:
+def far_from_storage(cluster: Cluster) -> Breaches:
+    """Groups in another zone than the file systems are there on purpose."""
     storage, home = cluster.environment.storage, cluster.environment.network.zone_id
     inside = is_local_zone(home)  # another rule asks for these nodes outside of a Local Zone
     there = [words for words, one in (("Lustre", storage.lustre), ("OpenZFS", storage.openzfs)) if one]
@@ -222,16 +197,14 @@ def far_from_storage(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@HYP.rule(
+@HYP.error(
     78,
-    "error",
-    "Home directories can be mounted in every zone",
-    source="FSx for OpenZFS User Guide, NFS exports: client configurations; this package exports to the node "
-    "subnet",
-    date=DATE,
+    "FSx for OpenZFS User Guide, NFS exports: client configurations; this package exports to the node subnet",
+    DATE,
     until_acknowledged=True,
 )
-def homes_reach_zones(cluster: Cluster) -> Iterator[Breach]:
+def homes_reach_zones(cluster: Cluster) -> Breaches:
+    """Home directories can be mounted in every zone."""
     openzfs = cluster.environment.storage.openzfs
     if openzfs is None or openzfs.deployment == "existing":
         return
@@ -250,16 +223,15 @@ def homes_reach_zones(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@HYP.rule(
+@HYP.warning(
     79,
-    "warning",
-    "The zone of a group offers its instance types",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
-    date=DATE,
+    "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
+    DATE,
     by_hand="aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
     "--filters Name=instance-type,Values=<type> --query 'InstanceTypeOfferings[].Location'",
 )
-def types_in_zone(group: Group, cluster: Cluster, home: Region) -> Iterator[Breach]:
+def types_in_zone(group: Group, cluster: Cluster, home: Region) -> Breaches:
+    """The zone of a group offers its instance types."""
     zone = group.settings.zone_id
     if zone is None or not group.in_service:
         return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import ExistingVpc, Network
 from ultracluster.config.remedy import Remedy, ask, drop, relative
@@ -11,7 +9,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.endpoint_policy import LONGEST_POLICY, Place, endpoint_policy, length
 from ultracluster.model.endpoints import made_endpoints, policy_kind
 from ultracluster.model.perimeter import foreign_arns, foreign_registries, perimeter_of
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.network.vpc import OWN
 from ultracluster.rules.sets import NET
 
@@ -25,14 +23,9 @@ _UNKNOWN = Place(account="0" * 12, region="ap-southeast-99")
 """Longer than any Region's name."""
 
 
-@NET.rule(
-    26,
-    "warning",
-    "Buckets are let through only where VPC endpoints are made",
-    source=OWN,
-    date=_DATE,
-)
-def perimeter_unused(network: Network, cluster: Cluster) -> Iterator[Breach]:
+@NET.warning(26, OWN, _DATE)
+def perimeter_unused(network: Network, cluster: Cluster) -> Breaches:
+    """Buckets are let through only where VPC endpoints are made."""
     if made_endpoints(cluster):
         return
     for key in ("buckets", "readable_buckets"):
@@ -45,10 +38,9 @@ def perimeter_unused(network: Network, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@NET.rule(
-    27, "error", "The policy of a VPC endpoint has at most 20,480 characters", source=_GUIDE, date=_DATE
-)
-def policy_length(network: Network, cluster: Cluster) -> Iterator[Breach]:
+@NET.error(27, _GUIDE, _DATE)
+def policy_length(network: Network, cluster: Cluster) -> Breaches:
+    """The policy of a VPC endpoint has at most 20,480 characters."""
     perimeter = perimeter_of(cluster)
     for endpoint in made_endpoints(cluster):
         policy = endpoint_policy(endpoint.service, perimeter, _UNKNOWN)
@@ -62,14 +54,9 @@ def policy_length(network: Network, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@NET.rule(
-    28,
-    "error",
-    "In a closed network, registries of other accounts are let through",
-    source="aws-samples/data-perimeter-policy-examples: ecr.api_endpoint_policy.json",
-    date=_DATE,
-)
-def registries_pass(cluster: Cluster) -> Iterator[Breach]:
+@NET.error(28, "aws-samples/data-perimeter-policy-examples: ecr.api_endpoint_policy.json", _DATE)
+def registries_pass(cluster: Cluster) -> Breaches:
+    """In a closed network, registries of other accounts are let through."""
     if not _confined(cluster):
         return
     for path, account in foreign_registries(cluster.environment):
@@ -81,14 +68,9 @@ def registries_pass(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    29,
-    "warning",
-    "In a closed network, keys and secrets of other accounts are let through",
-    source=_GUIDE,
-    date=_DATE,
-)
-def arns_pass(cluster: Cluster) -> Iterator[Breach]:
+@NET.warning(29, _GUIDE, _DATE)
+def arns_pass(cluster: Cluster) -> Breaches:
+    """In a closed network, keys and secrets of other accounts are let through."""
     if not _confined(cluster):
         return
     for path, arn in foreign_arns(cluster.environment):
@@ -101,15 +83,11 @@ def arns_pass(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    30,
-    "warning",
-    "In a closed network, each extra endpoint has a policy",
-    source="the catalogue: endpoints.json, which names a source for each service",
-    date=_DATE,
-    by_hand=_SUPPORT,
+@NET.warning(
+    30, "the catalogue: endpoints.json, which names a source for each service", _DATE, by_hand=_SUPPORT
 )
-def extra_endpoint_policies(network: Network, cluster: Cluster) -> Iterator[Breach]:
+def extra_endpoint_policies(network: Network, cluster: Cluster) -> Breaches:
+    """In a closed network, each extra endpoint has a policy."""
     if not _confined(cluster):
         return
     for index, service in enumerate(network.extra_endpoints):
@@ -122,14 +100,9 @@ def extra_endpoint_policies(network: Network, cluster: Cluster) -> Iterator[Brea
             )
 
 
-@NET.rule(
-    31,
-    "warning",
-    "endpoint_networks are given only where they open the way to endpoints made elsewhere",
-    source=OWN,
-    date=_DATE,
-)
-def endpoint_networks_unused(network: Network) -> Iterator[Breach]:
+@NET.warning(31, OWN, _DATE)
+def endpoint_networks_unused(network: Network) -> Breaches:
+    """endpoint_networks are given only where they open the way to endpoints made elsewhere."""
     if not network.vpc or not network.vpc.endpoint_networks:
         return
     if why := _why_unused(network, network.vpc):

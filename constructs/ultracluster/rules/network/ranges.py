@@ -28,7 +28,7 @@ from ultracluster.model.addresses import (
     vpc_blocks,
 )
 from ultracluster.model.parent_zone import exports_homes_to_vpc
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import NET
 
 VPC_GUIDE = "Amazon VPC User Guide, VPC CIDR blocks"
@@ -40,14 +40,9 @@ FREE_ADDRESSES = "aws ec2 describe-subnets --subnet-ids <subnet> --query 'Subnet
 FULL = 0.8
 
 
-@NET.rule(
-    1,
-    "error",
-    "A VPC's network is between /16 and /28",
-    source=VPC_GUIDE,
-    by_hand="aws ec2 describe-vpcs --vpc-ids <vpc>",
-)
-def vpc_size(network: Network) -> Iterator[Breach]:
+@NET.error(1, VPC_GUIDE, by_hand="aws ec2 describe-vpcs --vpc-ids <vpc>")
+def vpc_size(network: Network) -> Breaches:
+    """A VPC's network is between /16 and /28."""
     whole = _vpc(network)
     if not LARGEST_PREFIX <= whole.prefixlen <= SMALLEST_PREFIX:
         yield Breach(
@@ -58,8 +53,9 @@ def vpc_size(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(2, "error", "The node subnet is between /16 and /28", source=CREATE_SUBNET)
-def node_subnet_size(network: Network) -> Iterator[Breach]:
+@NET.error(2, CREATE_SUBNET)
+def node_subnet_size(network: Network) -> Breaches:
+    """The node subnet is between /16 and /28."""
     given = _given_node_network(network)
     if given and not LARGEST_PREFIX <= given.prefixlen <= SMALLEST_PREFIX:
         yield Breach(
@@ -70,13 +66,9 @@ def node_subnet_size(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    3,
-    "error",
-    "The node subnet lies within its VPC, or beside it as a block of its own",
-    source=f"{CREATE_SUBNET}; {VPC_GUIDE}",
-)
-def node_subnet_within_vpc(network: Network, cluster: Cluster | None) -> Iterator[Breach]:
+@NET.error(3, f"{CREATE_SUBNET}; {VPC_GUIDE}")
+def node_subnet_within_vpc(network: Network, cluster: Cluster | None) -> Breaches:
+    """The node subnet lies within its VPC, or beside it as a block of its own."""
     given, whole = _given_node_network(network), _vpc(network)
     if given is None or given.subnet_of(whole):
         return
@@ -96,14 +88,9 @@ def node_subnet_within_vpc(network: Network, cluster: Cluster | None) -> Iterato
     yield Breach(_node_path(network), why, remedy)
 
 
-@NET.rule(
-    32,
-    "error",
-    "EC2 accepts each secondary block of the VPC beside the first one",
-    source=f"{VPC_GUIDE}: IPv4 CIDR block association restrictions",
-    date="2026-11-28",
-)
-def secondary_block_accepted(network: Network) -> Iterator[Breach]:
+@NET.error(32, f"{VPC_GUIDE}: IPv4 CIDR block association restrictions", "2026-11-28")
+def secondary_block_accepted(network: Network) -> Breaches:
+    """EC2 accepts each secondary block of the VPC beside the first one."""
     before = [_vpc(network)]
     for place, block in secondary_blocks(network).items():
         path = _block_path(place)
@@ -120,8 +107,9 @@ def secondary_block_accepted(network: Network) -> Iterator[Breach]:
         yield Breach(path, f"EC2 refuses {block} as a further block of the VPC: {why}.", remedy)
 
 
-@NET.rule(4, "error", "The node subnet leaves room for the other subnets of the VPC", source=CREATE_SUBNET)
-def small_subnets_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
+@NET.error(4, CREATE_SUBNET)
+def small_subnets_fit(network: Network, cluster: Cluster) -> Breaches:
+    """The node subnet leaves room for the other subnets of the VPC."""
     cut, whole = subnets(cluster), _vpc(network)
     others = {
         "NAT gateway": [cut.public] if cut.public else [],
@@ -142,14 +130,9 @@ def small_subnets_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    5,
-    "error",
-    "The node subnet has every address that AWS is certain to take",
-    source=f"{PREREQUISITES}; {CREATE_SUBNET}",
-    by_hand=FREE_ADDRESSES,
-)
-def certain_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
+@NET.error(5, f"{PREREQUISITES}; {CREATE_SUBNET}", by_hand=FREE_ADDRESSES)
+def certain_addresses_fit(network: Network, cluster: Cluster) -> Breaches:
+    """The node subnet has every address that AWS is certain to take."""
     budget = address_budget(cluster)
     if budget.certain > budget.usable:
         yield Breach(
@@ -160,14 +143,9 @@ def certain_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach
         )
 
 
-@NET.rule(
-    6,
-    "warning",
-    "The node subnet has every address that the cluster is likely to take",
-    source=f"{PREREQUISITES}: P5; other types by the same rule, estimated",
-    by_hand=FREE_ADDRESSES,
-)
-def estimated_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
+@NET.warning(6, f"{PREREQUISITES}: P5; other types by the same rule, estimated", by_hand=FREE_ADDRESSES)
+def estimated_addresses_fit(network: Network, cluster: Cluster) -> Breaches:
+    """The node subnet has every address that the cluster is likely to take."""
     budget = address_budget(cluster)
     if budget.certain <= budget.usable < budget.total:
         yield Breach(
@@ -179,13 +157,9 @@ def estimated_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Brea
         )
 
 
-@NET.rule(
-    7,
-    "warning",
-    "The node subnet is less than 80 % full on the first day",
-    source=f"SageMaker API reference, UpdateCluster: it takes no VpcConfig; {VPC_GUIDE}",
-)
-def room_to_grow(network: Network, cluster: Cluster) -> Iterator[Breach]:
+@NET.warning(7, f"SageMaker API reference, UpdateCluster: it takes no VpcConfig; {VPC_GUIDE}")
+def room_to_grow(network: Network, cluster: Cluster) -> Breaches:
+    """The node subnet is less than 80 % full on the first day."""
     budget = address_budget(cluster)
     if FULL <= budget.share <= 1:
         yield Breach(
@@ -196,13 +170,9 @@ def room_to_grow(network: Network, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    8,
-    "warning",
-    "A VPC that is made has private addresses",
-    source=f"{VPC_GUIDE}; IANA IPv4 Special-Purpose Address Registry",
-)
-def private_range(network: Network) -> Iterator[Breach]:
+@NET.warning(8, f"{VPC_GUIDE}; IANA IPv4 Special-Purpose Address Registry")
+def private_range(network: Network) -> Breaches:
+    """A VPC that is made has private addresses."""
     for path, block in () if network.vpc else _blocks(network):
         kept = range_of(block)
         if kept and kept.hosts:
@@ -218,14 +188,13 @@ def private_range(network: Network) -> Iterator[Breach]:
         yield Breach(path, f"{block} {why}", _private_block(network, path, block))
 
 
-@NET.rule(
+@NET.warning(
     9,
-    "warning",
-    "The VPC does not overlap Docker's default bridge, 172.17.0.0/16",
-    source=f"{VPC_GUIDE}: avoid 172.17.0.0/16; Docker Engine, default address pools",
+    f"{VPC_GUIDE}: avoid 172.17.0.0/16; Docker Engine, default address pools",
     by_hand="ip route show dev docker0",
 )
-def docker_bridge(network: Network) -> Iterator[Breach]:
+def docker_bridge(network: Network) -> Breaches:
+    """The VPC does not overlap Docker's default bridge, 172.17.0.0/16."""
     for path, block in _blocks(network):
         if block.overlaps(DOCKER):
             yield Breach(

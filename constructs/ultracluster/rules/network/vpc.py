@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask, drop, relative, write
 from ultracluster.model import Cluster
 from ultracluster.model.endpoints import closed_endpoints
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.network.ranges import PREREQUISITES
 from ultracluster.rules.sets import NET
 
 OWN = "this configuration: `network` makes what it does not name"
 
 
-@NET.rule(10, "error", "An existing subnet or security group is given together with its VPC", source=OWN)
-def existing_parts_need_vpc(network: Network) -> Iterator[Breach]:
+@NET.error(10, OWN)
+def existing_parts_need_vpc(network: Network) -> Breaches:
+    """An existing subnet or security group is given together with its VPC."""
     if network.vpc:
         return
     for key, part in (("subnet", network.subnet), ("security_group", network.security_group)):
@@ -31,8 +31,9 @@ def existing_parts_need_vpc(network: Network) -> Iterator[Breach]:
             )
 
 
-@NET.rule(11, "error", "node_cidr is given only for a node subnet that is made", source=OWN)
-def node_cidr_or_subnet(network: Network) -> Iterator[Breach]:
+@NET.error(11, OWN)
+def node_cidr_or_subnet(network: Network) -> Breaches:
+    """node_cidr is given only for a node subnet that is made."""
     if network.subnet and network.node_cidr:
         yield Breach(
             ("node_cidr",),
@@ -42,14 +43,13 @@ def node_cidr_or_subnet(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
+@NET.error(
     12,
-    "error",
-    "A new node subnet in an existing VPC has a route to AWS's services",
-    source="Amazon VPC User Guide, NAT gateways",
+    "Amazon VPC User Guide, NAT gateways",
     by_hand="aws ec2 describe-nat-gateways --filter Name=vpc-id,Values=<vpc>",
 )
-def nat_gateway_needed(network: Network) -> Iterator[Breach]:
+def nat_gateway_needed(network: Network) -> Breaches:
+    """A new node subnet in an existing VPC has a route to AWS's services."""
     if network.vpc and not network.subnet and network.egress == "nat" and not network.vpc.nat_gateway_id:
         yield Breach(
             ("vpc",),
@@ -60,13 +60,9 @@ def nat_gateway_needed(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    13,
-    "error",
-    "nat_gateway_id is given only for a node subnet that is made and may reach the internet",
-    source=OWN,
-)
-def nat_gateway_unused(network: Network) -> Iterator[Breach]:
+@NET.error(13, OWN)
+def nat_gateway_unused(network: Network) -> Breaches:
+    """nat_gateway_id is given only for a node subnet that is made and may reach the internet."""
     if not (network.vpc and network.vpc.nat_gateway_id):
         return
     if network.egress == "closed":
@@ -82,8 +78,9 @@ def nat_gateway_unused(network: Network) -> Iterator[Breach]:
     )
 
 
-@NET.rule(14, "warning", "cidr and flow_logs are not given for an existing VPC", source=OWN)
-def ignored_with_existing_vpc(network: Network) -> Iterator[Breach]:
+@NET.warning(14, OWN)
+def ignored_with_existing_vpc(network: Network) -> Breaches:
+    """cidr and flow_logs are not given for an existing VPC."""
     if not network.vpc:
         return
     for key in ("cidr", "flow_logs"):
@@ -95,15 +92,14 @@ def ignored_with_existing_vpc(network: Network) -> Iterator[Breach]:
             )
 
 
-@NET.rule(
+@NET.warning(
     20,
-    "warning",
-    "Without an internet route, an existing VPC has every endpoint that nodes need",
-    source="the catalogue: endpoints.json, which names a source for each service",
+    "the catalogue: endpoints.json, which names a source for each service",
     by_hand="aws ec2 describe-vpc-endpoints --filters Name=vpc-id,Values=<vpc> "
     "--query 'VpcEndpoints[].[ServiceName,State,PrivateDnsEnabled]'",
 )
-def closed_needs_endpoints(network: Network, cluster: Cluster) -> Iterator[Breach]:
+def closed_needs_endpoints(network: Network, cluster: Cluster) -> Breaches:
+    """Without an internet route, an existing VPC has every endpoint that nodes need."""
     if network.vpc and network.egress == "closed" and not network.vpc.create_endpoints:
         names = ", ".join(
             f"{endpoint.service} (gateway)" if endpoint.kind == "gateway" else endpoint.service
@@ -121,14 +117,13 @@ def closed_needs_endpoints(network: Network, cluster: Cluster) -> Iterator[Breac
         )
 
 
-@NET.rule(
+@NET.warning(
     21,
-    "warning",
-    "create_endpoints is set only where the node subnet is made as well",
-    source="Amazon VPC User Guide, Gateway endpoints for Amazon S3 (route tables)",
+    "Amazon VPC User Guide, Gateway endpoints for Amazon S3 (route tables)",
     by_hand="aws ec2 describe-route-tables --filters Name=association.subnet-id,Values=<subnet>",
 )
-def gateway_needs_route_table(network: Network) -> Iterator[Breach]:
+def gateway_needs_route_table(network: Network) -> Breaches:
+    """create_endpoints is set only where the node subnet is made as well."""
     if network.vpc and network.vpc.create_endpoints and network.subnet:
         yield Breach(
             ("vpc", "create_endpoints"),
@@ -139,8 +134,9 @@ def gateway_needs_route_table(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(22, "error", "extra_endpoints are given only where endpoints are made", source=OWN)
-def extra_endpoints_unused(network: Network) -> Iterator[Breach]:
+@NET.error(22, OWN)
+def extra_endpoints_unused(network: Network) -> Breaches:
+    """extra_endpoints are given only where endpoints are made."""
     if network.extra_endpoints and network.vpc and not network.vpc.create_endpoints:
         yield Breach(
             ("extra_endpoints",),
@@ -150,13 +146,9 @@ def extra_endpoints_unused(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    23,
-    "error",
-    "Each extra endpoint is given once, by its short name",
-    source="EC2 API reference, CreateVpcEndpoint (private DNS: once per service and VPC)",
-)
-def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]:
+@NET.error(23, "EC2 API reference, CreateVpcEndpoint (private DNS: once per service and VPC)")
+def extra_endpoint_names(network: Network, cluster: Cluster) -> Breaches:
+    """Each extra endpoint is given once, by its short name."""
     counts = Counter(network.extra_endpoints)
     endpoints = {endpoint.service: endpoint for endpoint in closed_endpoints(cluster)}
     for index, service in enumerate(network.extra_endpoints):
@@ -186,16 +178,14 @@ def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]
             )
 
 
-@NET.rule(
+@NET.warning(
     24,
-    "warning",
-    "An existing security group lets all traffic in from itself and out to itself",
-    source=f"EC2 User Guide, Get started with EFA and MPI; {PREREQUISITES}; "
-    "awslabs/awsome-distributed-ai#259",
+    f"EC2 User Guide, Get started with EFA and MPI; {PREREQUISITES}; awslabs/awsome-distributed-ai#259",
     by_hand="aws ec2 describe-security-group-rules --filters Name=group-id,Values=<group> "
     "--query 'SecurityGroupRules[?IpProtocol==`-1`].[IsEgress,ReferencedGroupInfo.GroupId]'",
 )
-def self_rules_unseen(network: Network) -> Iterator[Breach]:
+def self_rules_unseen(network: Network) -> Breaches:
+    """An existing security group lets all traffic in from itself and out to itself."""
     if group := network.security_group:
         yield Breach(
             ("security_group", "id"),
@@ -210,13 +200,9 @@ def self_rules_unseen(network: Network) -> Iterator[Breach]:
         )
 
 
-@NET.rule(
-    25,
-    "warning",
-    "Flow logs record only rejected traffic",
-    source="Amazon VPC User Guide, Logging IP traffic using VPC Flow Logs",
-)
-def flow_log_volume(network: Network) -> Iterator[Breach]:
+@NET.warning(25, "Amazon VPC User Guide, Logging IP traffic using VPC Flow Logs")
+def flow_log_volume(network: Network) -> Breaches:
+    """Flow logs record only rejected traffic."""
     if network.vpc is None and network.flow_logs.traffic == "all":
         yield Breach(
             ("flow_logs", "traffic"),

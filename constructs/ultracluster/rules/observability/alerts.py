@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.observability import Alerts
 from ultracluster.config.remedy import DROP, ask, beside, drop
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS
 
 
-@OBS.rule(
-    7,
-    "warning",
-    "Somebody is told of alerts",
-    source="SNS Developer Guide, Subscribing: a topic without subscriptions drops what it is told",
-    date=DATE,
-)
-def nobody(alerts: Alerts) -> Iterator[Breach]:
+@OBS.warning(7, "SNS Developer Guide, Subscribing: a topic without subscriptions drops what it is told", DATE)
+def nobody(alerts: Alerts) -> Breaches:
+    """Somebody is told of alerts."""
     if not alerts.emails and alerts.topic_arn is None:
         yield Breach(
             (),
@@ -27,14 +20,9 @@ def nobody(alerts: Alerts) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    8,
-    "error",
-    "A topic that exists has its own subscribers",
-    source="docs/observability-setup.md: subscriptions are made with the topic",
-    date=DATE,
-)
-def not_subscribed(alerts: Alerts) -> Iterator[Breach]:
+@OBS.error(8, "docs/observability-setup.md: subscriptions are made with the topic", DATE)
+def not_subscribed(alerts: Alerts) -> Breaches:
+    """A topic that exists has its own subscribers."""
     if alerts.emails and alerts.topic_arn:
         yield Breach(
             ("emails",),
@@ -43,14 +31,9 @@ def not_subscribed(alerts: Alerts) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    9,
-    "error",
-    "Each address is subscribed once",
-    source="SNS API Reference, Subscribe: the same endpoint of a topic has one subscription",
-    date=DATE,
-)
-def address_twice(alerts: Alerts) -> Iterator[Breach]:
+@OBS.error(9, "SNS API Reference, Subscribe: the same endpoint of a topic has one subscription", DATE)
+def address_twice(alerts: Alerts) -> Breaches:
+    """Each address is subscribed once."""
     for at, address in enumerate(alerts.emails):
         if address in alerts.emails[:at]:
             yield Breach(("emails", at), f"{address} is named twice.", drop())

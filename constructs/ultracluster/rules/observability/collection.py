@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import HyperPodSlurm, Pcs
@@ -11,7 +9,7 @@ from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.metric_series import series_of_node
 from ultracluster.model.observability import collects, collects_on_nodes, scrapes_slurm, uses_addon
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import HPE, HPS, HYPERPOD, OBS, PCS, SLURM, kinds_with
 
@@ -19,15 +17,14 @@ _ADDON = "SageMaker Developer Guide, Amazon SageMaker HyperPod observability: se
 _OLD = ("orchestrator", "observability")
 
 
-@OBS.rule(
+@OBS.error(
     16,
-    "error",
-    "HyperPod's own collection is for HyperPod",
-    source=f"{_ADDON}; this configuration: the others have our exporters",
-    date=DATE,
+    f"{_ADDON}; this configuration: the others have our exporters",
+    DATE,
     kinds=kinds_with(lambda traits: not traits.hyperpod),
 )
-def not_hyperpod(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+def not_hyperpod(wanted: Observability, cluster: Cluster) -> Breaches:
+    """HyperPod's own collection is for HyperPod."""
     if wanted.kind == "hyperpod":
         yield Breach(
             ("kind",),
@@ -36,15 +33,9 @@ def not_hyperpod(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    17,
-    "error",
-    "HyperPod's extension needs continuous provisioning",
-    source="SageMaker API Reference, CreateClusterExtension",
-    date=DATE,
-    kinds=HPS.kinds,
-)
-def not_continuous(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+@OBS.error(17, "SageMaker API Reference, CreateClusterExtension", DATE, kinds=HPS.kinds)
+def not_continuous(wanted: Observability, cluster: Cluster) -> Breaches:
+    """HyperPod's extension needs continuous provisioning."""
     settings = cluster.settings
     if wanted.kind != "hyperpod" or not isinstance(settings, HyperPodSlurm):
         return
@@ -58,15 +49,14 @@ def not_continuous(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
+@OBS.error(
     18,
-    "error",
-    "One collection runs on a node, not two",
-    source=f"{_ADDON}: exporters of your own beside those of the add-on count everything twice",
-    date=DATE,
+    f"{_ADDON}: exporters of your own beside those of the add-on count everything twice",
+    DATE,
     kinds=HPE.kinds,
 )
-def beside_the_addon(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+def beside_the_addon(wanted: Observability, cluster: Cluster) -> Breaches:
+    """One collection runs on a node, not two."""
     settings = cluster.settings
     if not isinstance(settings, HyperPodEks) or settings.observability is None:
         return
@@ -87,15 +77,9 @@ def beside_the_addon(wanted: Observability, cluster: Cluster) -> Iterator[Breach
         )
 
 
-@OBS.rule(
-    19,
-    "warning",
-    "HyperPod's observability add-on has a node of 4xlarge or larger",
-    source=_ADDON,
-    date=DATE,
-    kinds=HPE.kinds,
-)
-def no_large_node(cluster: Cluster) -> Iterator[Breach]:
+@OBS.warning(19, _ADDON, DATE, kinds=HPE.kinds)
+def no_large_node(cluster: Cluster) -> Breaches:
+    """HyperPod's observability add-on has a node of 4xlarge or larger."""
     if not uses_addon(cluster):
         return
     types = [group.type for group in cluster.groups.values() if group.in_service]
@@ -114,15 +98,9 @@ def no_large_node(cluster: Cluster) -> Iterator[Breach]:
 _VCPU = 16
 
 
-@OBS.rule(
-    20,
-    "error",
-    "HyperPod's own collection writes as itself",
-    source=f"{_ADDON}: ampWorkspace has an ARN and an endpoint, and no role",
-    date=DATE,
-    kinds=HYPERPOD,
-)
-def role_for_the_service(wanted: Observability) -> Iterator[Breach]:
+@OBS.error(20, f"{_ADDON}: ampWorkspace has an ARN and an endpoint, and no role", DATE, kinds=HYPERPOD)
+def role_for_the_service(wanted: Observability) -> Breaches:
+    """HyperPod's own collection writes as itself."""
     if wanted.kind == "hyperpod" and wanted.workspace and wanted.workspace.role_arn:
         yield Breach(
             ("workspace", "role_arn"),
@@ -131,15 +109,9 @@ def role_for_the_service(wanted: Observability) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    21,
-    "error",
-    "Nodes run the scripts that install exporters",
-    source="lifecycle_scripts/steps/metrics.sh",
-    date=DATE,
-    kinds=SLURM,
-)
-def no_scripts(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+@OBS.error(21, "lifecycle_scripts/steps/metrics.sh", DATE, kinds=SLURM)
+def no_scripts(wanted: Observability, cluster: Cluster) -> Breaches:
+    """Nodes run the scripts that install exporters."""
     if wanted.kind == "prometheus" and collects_on_nodes(cluster) and not cluster.runs_scripts:
         yield Breach(
             ("kind",),
@@ -148,15 +120,14 @@ def no_scripts(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
+@OBS.warning(
     22,
-    "warning",
-    "Slurm's own metrics have a node that asks for them",
-    source="AWS PCS User Guide, Slurm metrics: the controller's port 6817, from nodes of the cluster",
-    date=DATE,
+    "AWS PCS User Guide, Slurm metrics: the controller's port 6817, from nodes of the cluster",
+    DATE,
     kinds=PCS.kinds,
 )
-def nobody_asks_slurm(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+def nobody_asks_slurm(wanted: Observability, cluster: Cluster) -> Breaches:
+    """Slurm's own metrics have a node that asks for them."""
     if wanted.kind == "prometheus" and isinstance(cluster.settings, Pcs) and not cluster.with_role("login"):
         yield Breach(
             (),
@@ -166,27 +137,16 @@ def nobody_asks_slurm(wanted: Observability, cluster: Cluster) -> Iterator[Breac
         )
 
 
-@OBS.rule(
-    23,
-    "error",
-    "A managed collector is for Kubernetes",
-    source="Amazon Managed Service for Prometheus User Guide, Managed collectors",
-    date=DATE,
-    kinds=SLURM,
-)
-def managed_without_kubernetes(wanted: Observability) -> Iterator[Breach]:
+@OBS.error(23, "Amazon Managed Service for Prometheus User Guide, Managed collectors", DATE, kinds=SLURM)
+def managed_without_kubernetes(wanted: Observability) -> Breaches:
+    """A managed collector is for Kubernetes."""
     if wanted.collector == "managed" and wanted.kind != "cloudwatch":
         yield Breach(("collector",), "AWS's collector finds pods, and nodes of Slurm are none.", drop())
 
 
-@OBS.rule(
-    24,
-    "warning",
-    "A node's series fit into its budget",
-    source="Prometheus documentation, sample_limit: a scrape with more samples fails as a whole",
-    date=DATE,
-)
-def over_budget(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+@OBS.warning(24, "Prometheus documentation, sample_limit: a scrape with more samples fails as a whole", DATE)
+def over_budget(wanted: Observability, cluster: Cluster) -> Breaches:
+    """A node's series fit into its budget."""
     budget = wanted.budget_series_per_node
     if budget is None or not collects(cluster):
         return

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from ultracluster.config.observability import Extension, Observability
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import ask, drop
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import HPS, OBS
 
@@ -19,14 +18,9 @@ _API = "SageMaker API Reference, CreateClusterExtension (botocore 1.44.5)"
 _OWN = "this configuration: observability.extension is the service's document, as it is"
 
 
-@OBS.rule(
-    30,
-    "error",
-    "The extension's settings belong to a service that has such an extension",
-    source=f"{_API}; {_OWN}",
-    date=DATE,
-)
-def out_of_place(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+@OBS.error(30, f"{_API}; {_OWN}", DATE)
+def out_of_place(wanted: Observability, cluster: Cluster) -> Breaches:
+    """The extension's settings belong to a service that has such an extension."""
     if wanted.extension is None:
         return
     if not isinstance(cluster.settings, HyperPodSlurm):
@@ -38,15 +32,9 @@ def out_of_place(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
     yield Breach(("extension",), f"{why}.", drop())
 
 
-@OBS.rule(
-    31,
-    "error",
-    "The extension's configuration is not too long",
-    source=_API,
-    date=DATE,
-    kinds=HPS.kinds,
-)
-def too_long(extension: Extension) -> Iterator[Breach]:
+@OBS.error(31, _API, DATE, kinds=HPS.kinds)
+def too_long(extension: Extension) -> Breaches:
+    """The extension's configuration is not too long."""
     length = len(json.dumps(extension.configuration, separators=(",", ":"), ensure_ascii=False))
     if length > MOST_CHARACTERS:
         yield Breach(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ultracluster.catalog import Region
 from ultracluster.config.observability import IDENTITY_ID, Grafana
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS
 
@@ -18,14 +17,9 @@ OLDEST = (10, 0)
 _OF_A_MADE_ONE = ("authentication", "saml_metadata_url", "saml_role_attribute", "version")
 
 
-@OBS.rule(
-    10,
-    "error",
-    "Grafana is in the Region",
-    source="CloudFormation registry schemas (AWS::Grafana::Workspace), botocore's endpoints",
-    date=DATE,
-)
-def region_without(grafana: Grafana, home: Region) -> Iterator[Breach]:
+@OBS.error(10, "CloudFormation registry schemas (AWS::Grafana::Workspace), botocore's endpoints", DATE)
+def region_without(grafana: Grafana, home: Region) -> Breaches:
+    """Grafana is in the Region."""
     if grafana.workspace_id is None and home.grafana is False:
         yield Breach(
             (),
@@ -37,14 +31,9 @@ def region_without(grafana: Grafana, home: Region) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    11,
-    "error",
-    "SAML needs the metadata of who identifies people",
-    source=f"{_GUIDE}, Use SAML with your Amazon Managed Grafana workspace",
-    date=DATE,
-)
-def saml_without_provider(grafana: Grafana) -> Iterator[Breach]:
+@OBS.error(11, f"{_GUIDE}, Use SAML with your Amazon Managed Grafana workspace", DATE)
+def saml_without_provider(grafana: Grafana) -> Breaches:
+    """SAML needs the metadata of who identifies people."""
     if grafana.workspace_id is None and grafana.authentication == "SAML" and not grafana.saml_metadata_url:
         yield Breach(
             (),
@@ -53,14 +42,9 @@ def saml_without_provider(grafana: Grafana) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    12,
-    "warning",
-    "Somebody may enter a new Grafana",
-    source=f"{_GUIDE}, Manage user and group access: a workspace has no user at first",
-    date=DATE,
-)
-def nobody_enters(grafana: Grafana) -> Iterator[Breach]:
+@OBS.warning(12, f"{_GUIDE}, Manage user and group access: a workspace has no user at first", DATE)
+def nobody_enters(grafana: Grafana) -> Breaches:
+    """Somebody may enter a new Grafana."""
     if grafana.workspace_id is None and not grafana.admins and not grafana.admin_groups:
         yield Breach(
             (),
@@ -74,14 +58,11 @@ def nobody_enters(grafana: Grafana) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    13,
-    "error",
-    "Admins are named in the way people log in",
-    source=f"{_GUIDE}, API UpdatePermissions: ids of IAM Identity Center; SamlConfiguration: roleValues",
-    date=DATE,
+@OBS.error(
+    13, f"{_GUIDE}, API UpdatePermissions: ids of IAM Identity Center; SamlConfiguration: roleValues", DATE
 )
-def admins_of_another_kind(grafana: Grafana) -> Iterator[Breach]:
+def admins_of_another_kind(grafana: Grafana) -> Breaches:
+    """Admins are named in the way people log in."""
     if grafana.authentication == "SAML":
         if grafana.admin_groups:
             yield Breach(
@@ -102,14 +83,9 @@ def admins_of_another_kind(grafana: Grafana) -> Iterator[Breach]:
             )
 
 
-@OBS.rule(
-    14,
-    "error",
-    "Settings are of the log-in that is asked for",
-    source=f"{_GUIDE}, API CreateWorkspace",
-    date=DATE,
-)
-def does_nothing(grafana: Grafana) -> Iterator[Breach]:
+@OBS.error(14, f"{_GUIDE}, API CreateWorkspace", DATE)
+def does_nothing(grafana: Grafana) -> Breaches:
+    """Settings are of the log-in that is asked for."""
     given = grafana.model_fields_set
     if grafana.workspace_id:
         for key in _OF_A_MADE_ONE:
@@ -121,14 +97,9 @@ def does_nothing(grafana: Grafana) -> Iterator[Breach]:
                 yield Breach((key,), "with IAM Identity Center there is no SAML: it does nothing.", drop())
 
 
-@OBS.rule(
-    15,
-    "error",
-    "Grafana is new enough for the dashboards",
-    source=f"{_GUIDE}, Differences between versions: 8.4, 9.4, 10.4, 12.4, 13",
-    date=DATE,
-)
-def too_old(grafana: Grafana) -> Iterator[Breach]:
+@OBS.error(15, f"{_GUIDE}, Differences between versions: 8.4, 9.4, 10.4, 12.4, 13", DATE)
+def too_old(grafana: Grafana) -> Breaches:
+    """Grafana is new enough for the dashboards."""
     major, minor = (int(part) for part in grafana.version.split("."))
     if grafana.workspace_id is None and (major, minor) < OLDEST:
         yield Breach(

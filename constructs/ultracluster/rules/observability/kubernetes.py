@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.observability import Observability
 from ultracluster.config.remedy import anywhere, write
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import KUBERNETES, OBS
 
 DATE = "2026-11-23"
@@ -19,15 +17,9 @@ _COLLECTOR = (
 LEAST_SECONDS = 30
 
 
-@OBS.rule(
-    50,
-    "error",
-    "A managed collector scrapes every 30 seconds at the most",
-    source=f"{_COLLECTOR}: limitations of the scraper configuration",
-    date=DATE,
-    kinds=KUBERNETES,
-)
-def too_often(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+@OBS.error(50, f"{_COLLECTOR}: limitations of the scraper configuration", DATE, kinds=KUBERNETES)
+def too_often(wanted: Observability, cluster: Cluster) -> Breaches:
+    """A managed collector scrapes every 30 seconds at the most."""
     if collects(cluster) and wanted.collector == "managed" and wanted.scrape_seconds < LEAST_SECONDS:
         yield Breach(
             ("scrape_seconds",),
@@ -36,16 +28,15 @@ def too_often(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
+@OBS.warning(
     51,
-    "warning",
-    "What training scripts say of themselves is collected",
-    source=f"{_COLLECTOR}: it scrapes from network interfaces of its own; Kubernetes documentation, Network "
+    f"{_COLLECTOR}: it scrapes from network interfaces of its own; Kubernetes documentation, Network "
     "Policies",
-    date=DATE,
+    DATE,
     kinds=KUBERNETES,
 )
-def shut_out(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+def shut_out(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """What training scripts say of themselves is collected."""
     if collects(cluster) and wanted.collector == "managed" and settings.network_policies:
         yield Breach(
             ("collector",),
@@ -55,15 +46,14 @@ def shut_out(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEk
         )
 
 
-@OBS.rule(
+@OBS.warning(
     52,
-    "warning",
-    "GPUs are watched",
-    source="this configuration: dcgm-exporter is installed with what makes GPUs resources",
-    date=DATE,
+    "this configuration: dcgm-exporter is installed with what makes GPUs resources",
+    DATE,
     kinds=KUBERNETES,
 )
-def no_gpu_metrics(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+def no_gpu_metrics(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+    """GPUs are watched."""
     types = [known for group in cluster.with_role("compute").values() for known in group.known_types]
     gpus = any(known.accelerator and known.accelerator.manufacturer == "NVIDIA" for known in types)
     if wanted.kind == "prometheus" and gpus and settings.gpu_plugin == "none":

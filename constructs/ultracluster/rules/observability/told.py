@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region
 from ultracluster.config.base import is_token
 from ultracluster.config.lustre import NewLustre
@@ -11,19 +9,14 @@ from ultracluster.config.observability import Observability
 from ultracluster.config.parallelcluster import ParallelClusterMonitoring
 from ultracluster.config.remedy import DROP, drop, relative, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS, PCL
 
 
-@OBS.rule(
-    32,
-    "error",
-    "AWS Budgets tells a topic of its own account",
-    source="AWS Cost Management User Guide, Creating an Amazon SNS topic for budget notifications",
-    date=DATE,
-)
-def budget_elsewhere(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+@OBS.error(32, "AWS Cost Management User Guide, Creating an Amazon SNS topic for budget notifications", DATE)
+def budget_elsewhere(wanted: Observability, cluster: Cluster) -> Breaches:
+    """AWS Budgets tells a topic of its own account."""
     topic, account = wanted.alerts.topic_arn, cluster.environment.account
     if wanted.monthly_budget_usd is None or topic is None or is_token(topic) or account is None:
         return
@@ -36,14 +29,9 @@ def budget_elsewhere(wanted: Observability, cluster: Cluster) -> Iterator[Breach
         )
 
 
-@OBS.rule(
-    35,
-    "error",
-    "CloudFormation makes budgets in the Region",
-    source="CloudFormation registry schemas (AWS::Budgets::Budget)",
-    date=DATE,
-)
-def region_without_budgets(wanted: Observability, home: Region) -> Iterator[Breach]:
+@OBS.error(35, "CloudFormation registry schemas (AWS::Budgets::Budget)", DATE)
+def region_without_budgets(wanted: Observability, home: Region) -> Breaches:
+    """CloudFormation makes budgets in the Region."""
     if wanted.monthly_budget_usd is not None and home.budgets is False:
         yield Breach(
             ("monthly_budget_usd",),
@@ -54,14 +42,9 @@ def region_without_budgets(wanted: Observability, home: Region) -> Iterator[Brea
         )
 
 
-@OBS.rule(
-    33,
-    "warning",
-    "What S3 refuses is told",
-    source="FSx for Lustre User Guide, Data repository event logs: logging is off by default",
-    date=DATE,
-)
-def repositories_without_log(lustre: NewLustre, cluster: Cluster) -> Iterator[Breach]:
+@OBS.warning(33, "FSx for Lustre User Guide, Data repository event logs: logging is off by default", DATE)
+def repositories_without_log(lustre: NewLustre, cluster: Cluster) -> Breaches:
+    """What S3 refuses is told."""
     if cluster.environment.observability and lustre.log_level == "disabled" and _tied(lustre):
         yield Breach(
             ("log_level",),
@@ -74,15 +57,14 @@ def _tied(lustre: NewLustre) -> bool:
     return bool(getattr(lustre, "data_repositories", None))
 
 
-@OBS.rule(
+@OBS.warning(
     34,
-    "warning",
-    "ParallelCluster makes what alarms listen to",
-    source="aws-parallelcluster 3.16.1, templates/cw_dashboard_builder.py and cluster_stack.py",
-    date=DATE,
+    "aws-parallelcluster 3.16.1, templates/cw_dashboard_builder.py and cluster_stack.py",
+    DATE,
     kinds=PCL.kinds,
 )
-def nothing_to_listen_to(monitoring: ParallelClusterMonitoring, cluster: Cluster) -> Iterator[Breach]:
+def nothing_to_listen_to(monitoring: ParallelClusterMonitoring, cluster: Cluster) -> Breaches:
+    """ParallelCluster makes what alarms listen to."""
     if cluster.environment.observability is None:
         return
     for field, on, loses in (

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region
 from ultracluster.config.base import is_token
 from ultracluster.config.observability import ExistingWorkspace, Observability, workspace_place
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import OBS
 
 DATE = "2026-11-22"
@@ -18,14 +16,9 @@ OF_A_MADE_ONE = ("retention_days", "max_series")
 """What can be said only of a workspace that is made here."""
 
 
-@OBS.rule(
-    1,
-    "error",
-    "Prometheus is in the Region",
-    source="CloudFormation registry schemas (AWS::APS::Workspace), botocore's endpoints",
-    date=DATE,
-)
-def region_without(wanted: Observability, home: Region) -> Iterator[Breach]:
+@OBS.error(1, "CloudFormation registry schemas (AWS::APS::Workspace), botocore's endpoints", DATE)
+def region_without(wanted: Observability, home: Region) -> Breaches:
+    """Prometheus is in the Region."""
     if wanted.makes_workspace and home.prometheus is False:
         yield Breach(
             (),
@@ -34,14 +27,9 @@ def region_without(wanted: Observability, home: Region) -> Iterator[Breach]:
         )
 
 
-@OBS.rule(
-    2,
-    "warning",
-    "Metrics stay in the Region of the cluster",
-    source="EC2 On-Demand pricing, Data transfer: between Regions each GB is paid",
-    date=DATE,
-)
-def other_region(workspace: ExistingWorkspace, cluster: Cluster) -> Iterator[Breach]:
+@OBS.warning(2, "EC2 On-Demand pricing, Data transfer: between Regions each GB is paid", DATE)
+def other_region(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
+    """Metrics stay in the Region of the cluster."""
     if is_token(workspace.arn):
         return
     there = workspace_place(workspace.arn)[0]
@@ -62,14 +50,9 @@ def other_region(workspace: ExistingWorkspace, cluster: Cluster) -> Iterator[Bre
     )
 
 
-@OBS.rule(
-    3,
-    "warning",
-    "A workspace of another account is written to through a role",
-    source=f"{_GUIDE}: Set up cross-account ingestion",
-    date=DATE,
-)
-def other_account(workspace: ExistingWorkspace, cluster: Cluster) -> Iterator[Breach]:
+@OBS.warning(3, f"{_GUIDE}: Set up cross-account ingestion", DATE)
+def other_account(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
+    """A workspace of another account is written to through a role."""
     account = cluster.environment.account
     if account is None or is_token(workspace.arn) or workspace.role_arn:
         return
@@ -83,14 +66,11 @@ def other_account(workspace: ExistingWorkspace, cluster: Cluster) -> Iterator[Br
         )
 
 
-@OBS.rule(
-    4,
-    "error",
-    "What exists keeps its owner's settings",
-    source="CloudFormation: AWS::APS::Workspace is made or it is not; an existing one is not changed",
-    date=DATE,
+@OBS.error(
+    4, "CloudFormation: AWS::APS::Workspace is made or it is not; an existing one is not changed", DATE
 )
-def settings_of_another(wanted: Observability) -> Iterator[Breach]:
+def settings_of_another(wanted: Observability) -> Breaches:
+    """What exists keeps its owner's settings."""
     if wanted.workspace is None:
         return
     for key in OF_A_MADE_ONE:
@@ -102,14 +82,9 @@ def settings_of_another(wanted: Observability) -> Iterator[Breach]:
             )
 
 
-@OBS.rule(
-    5,
-    "error",
-    "Only Prometheus has a workspace, series and a collector",
-    source="docs/observability-setup.md",
-    date=DATE,
-)
-def without_metrics(wanted: Observability) -> Iterator[Breach]:
+@OBS.error(5, "docs/observability-setup.md", DATE)
+def without_metrics(wanted: Observability) -> Breaches:
+    """Only Prometheus has a workspace, series and a collector."""
     if wanted.kind != "cloudwatch":
         return
     for key in (*OF_A_MADE_ONE, "workspace", "budget_series_per_node", "collector", "scrape_seconds"):
@@ -121,14 +96,11 @@ def without_metrics(wanted: Observability) -> Iterator[Breach]:
             )
 
 
-@OBS.rule(
-    6,
-    "warning",
-    "Metrics are kept for longer than alerts look back",
-    source=f"{_GUIDE}, Configure your workspace: retention; alerts on growth compare with the week before",
-    date=DATE,
+@OBS.warning(
+    6, f"{_GUIDE}, Configure your workspace: retention; alerts on growth compare with the week before", DATE
 )
-def kept_too_short(wanted: Observability) -> Iterator[Breach]:
+def kept_too_short(wanted: Observability) -> Breaches:
+    """Metrics are kept for longer than alerts look back."""
     if wanted.makes_workspace and wanted.retention_days < 8:
         yield Breach(
             ("retention_days",),

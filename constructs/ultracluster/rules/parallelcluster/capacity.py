@@ -9,20 +9,15 @@ from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import LINUX, RED_HAT, billed_platform
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.parallelcluster.types import family_of
 from ultracluster.rules.sets import PCL
 
 
-@PCL.rule(
-    22,
-    "error",
-    "Controller and login nodes are on-demand instances",
-    source=f"{PACKAGE}, schema (HeadNode and LoginNodes have no CapacityType)",
-    date=DATE,
-)
-def head_capacity(group: Group) -> Iterator[Breach]:
+@PCL.error(22, f"{PACKAGE}, schema (HeadNode and LoginNodes have no CapacityType)", DATE)
+def head_capacity(group: Group) -> Breaches:
+    """Controller and login nodes are on-demand instances."""
     if group.role in ("controller", "login") and group.capacity.kind != "on-demand":
         yield Breach(
             ("capacity",),
@@ -32,17 +27,16 @@ def head_capacity(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
+@PCL.warning(
     100,
-    "warning",
-    "A reservation for nodes with Red Hat's system has its platform",
-    source="EC2 User Guide, Concepts for Capacity Reservations (attributes); Capacity Blocks for ML, "
+    "EC2 User Guide, Concepts for Capacity Reservations (attributes); Capacity Blocks for ML, "
     "Supported platforms",
-    date="2026-11-28",
+    "2026-11-28",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[InstancePlatform,Tenancy]'",
 )
-def reserved_platform(group: Group, environment: Environment) -> Iterator[Breach]:
+def reserved_platform(group: Group, environment: Environment) -> Breaches:
+    """A reservation for nodes with Red Hat's system has its platform."""
     bought = group.capacity
     if (
         isinstance(bought, CapacityBlock | Reservation)
@@ -60,14 +54,9 @@ def reserved_platform(group: Group, environment: Environment) -> Iterator[Breach
         )
 
 
-@PCL.rule(
-    23,
-    "error",
-    "A group from a Capacity Block has a fixed number of nodes",
-    source=f"{PACKAGE}, ComputeResourceSizeValidator",
-    date=DATE,
-)
-def block_counts(group: Group) -> Iterator[Breach]:
+@PCL.error(23, f"{PACKAGE}, ComputeResourceSizeValidator", DATE)
+def block_counts(group: Group) -> Breaches:
+    """A group from a Capacity Block has a fixed number of nodes."""
     if group.role != "compute" or not isinstance(group.capacity, CapacityBlock):
         return
     count, most = group.settings.count, group.settings.max_count
@@ -87,14 +76,9 @@ def block_counts(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    25,
-    "error",
-    "A Capacity Block of UltraServers has enough instances for the nodes",
-    source=f"{PACKAGE}, UltraserverCapacityBlockSizeValidator and CapacityReservationSizeValidator",
-    date=DATE,
-)
-def block_too_small(cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(25, f"{PACKAGE}, UltraserverCapacityBlockSizeValidator and CapacityReservationSizeValidator", DATE)
+def block_too_small(cluster: Cluster) -> Breaches:
+    """A Capacity Block of UltraServers has enough instances for the nodes."""
     for _, block, groups, sizes, nodes in _ultraserver_blocks(cluster):
         if nodes > max(sizes):
             yield Breach(
@@ -104,14 +88,9 @@ def block_too_small(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@PCL.rule(
-    26,
-    "warning",
-    "A Capacity Block of UltraServers is used completely",
-    source=f"{PACKAGE}, UltraserverCapacityBlockSizeValidator",
-    date=DATE,
-)
-def block_half_used(cluster: Cluster) -> Iterator[Breach]:
+@PCL.warning(26, f"{PACKAGE}, UltraserverCapacityBlockSizeValidator", DATE)
+def block_half_used(cluster: Cluster) -> Breaches:
+    """A Capacity Block of UltraServers is used completely."""
     for kind, block, groups, sizes, nodes in _ultraserver_blocks(cluster):
         if 0 < nodes < max(sizes) and nodes not in sizes:
             size = next(size for size in sorted(sizes) if size >= nodes)

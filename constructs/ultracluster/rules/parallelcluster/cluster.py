@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.parallelcluster import parallelcluster, version
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterMonitoring
 from ultracluster.config.remedy import ask, beside, drop, rename, write
 from ultracluster.config.storage import ExistingDatabase, ExistingOpenZfs
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCL
@@ -19,14 +17,9 @@ OUR_TAGS = 1
 """`ultracluster:environment`."""
 
 
-@PCL.rule(
-    60,
-    "error",
-    "The cluster name is short enough for accounting tables",
-    source=f"{PACKAGE}, ClusterNameValidator",
-    date=DATE,
-)
-def name_with_accounting(settings: ParallelCluster, environment: Environment) -> Iterator[Breach]:
+@PCL.error(60, f"{PACKAGE}, ClusterNameValidator", DATE)
+def name_with_accounting(settings: ParallelCluster, environment: Environment) -> Breaches:
+    """The cluster name is short enough for accounting tables."""
     longest = parallelcluster().names.longest_cluster_with_accounting
     name = environment.cluster_name
     if environment.storage.accounting_database and len(name) > longest:
@@ -38,8 +31,9 @@ def name_with_accounting(settings: ParallelCluster, environment: Environment) ->
         )
 
 
-@PCL.rule(61, "error", "ParallelCluster supports the Region", source=f"{PACKAGE}, RegionValidator", date=DATE)
-def supported_region(cluster: Cluster, settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.error(61, f"{PACKAGE}, RegionValidator", DATE)
+def supported_region(cluster: Cluster, settings: ParallelCluster) -> Breaches:
+    """ParallelCluster supports the Region."""
     supported = parallelcluster().regions
     if cluster.region not in supported:
         prefix = cluster.region.split("-")[0]
@@ -52,14 +46,13 @@ def supported_region(cluster: Cluster, settings: ParallelCluster) -> Iterator[Br
         )
 
 
-@PCL.rule(
+@PCL.warning(
     62,
-    "warning",
-    "The release is one whose validators have checked our configuration",
-    source="aws/aws-parallelcluster releases; #7601 (8 CVEs in releases up to 3.16.0)",
-    date=DATE,
+    "aws/aws-parallelcluster releases; #7601 (8 CVEs in releases up to 3.16.0)",
+    DATE,
 )
-def checked_release(settings: ParallelCluster) -> Iterator[Breach]:
+def checked_release(settings: ParallelCluster) -> Breaches:
+    """The release is one whose validators have checked our configuration."""
     release = settings.version
     checked = parallelcluster().checked_versions
     if release not in parallelcluster().judged_versions:
@@ -74,14 +67,13 @@ def checked_release(settings: ParallelCluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
+@PCL.error(
     63,
-    "error",
-    "Updates by CloudFormation do not require a stopped compute fleet",
-    source="aws/aws-parallelcluster#5675",
-    date=DATE,
+    "aws/aws-parallelcluster#5675",
+    DATE,
 )
-def fleet_stop(settings: ParallelCluster) -> Iterator[Breach]:
+def fleet_stop(settings: ParallelCluster) -> Breaches:
+    """Updates by CloudFormation do not require a stopped compute fleet."""
     if settings.deploy_with == "cloudformation" and settings.queue_update == "compute-fleet-stop":
         yield Breach(
             ("queue_update",),
@@ -91,14 +83,11 @@ def fleet_stop(settings: ParallelCluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    73,
-    "warning",
-    "The cluster starts within the hour that CloudFormation waits",
-    source="CloudFormation User Guide, AWS::CloudFormation::CustomResource (ServiceTimeout: 3600 seconds)",
-    date=DATE,
+@PCL.warning(
+    73, "CloudFormation User Guide, AWS::CloudFormation::CustomResource (ServiceTimeout: 3600 seconds)", DATE
 )
-def slower_than_cloudformation(settings: ParallelCluster) -> Iterator[Breach]:
+def slower_than_cloudformation(settings: ParallelCluster) -> Breaches:
+    """The cluster starts within the hour that CloudFormation waits."""
     minutes = settings.bootstrap_timeout_minutes
     if settings.deploy_with == "cloudformation" and minutes > 30:
         yield Breach(
@@ -109,14 +98,9 @@ def slower_than_cloudformation(settings: ParallelCluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    64,
-    "error",
-    "log_retention_days is a value that CloudWatch Logs offers",
-    source=f"{PACKAGE}, schema (RetentionInDays)",
-    date=DATE,
-)
-def log_retention(monitoring: ParallelClusterMonitoring) -> Iterator[Breach]:
+@PCL.error(64, f"{PACKAGE}, schema (RetentionInDays)", DATE)
+def log_retention(monitoring: ParallelClusterMonitoring) -> Breaches:
+    """log_retention_days is a value that CloudWatch Logs offers."""
     days = monitoring.log_retention_days
     offered = parallelcluster().log_retention_days
     if days not in offered:
@@ -129,14 +113,9 @@ def log_retention(monitoring: ParallelClusterMonitoring) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    65,
-    "error",
-    "The user of an existing accounting database is given",
-    source=f"{PACKAGE}, schema (Database UserName)",
-    date=DATE,
-)
-def database_user(database: ExistingDatabase) -> Iterator[Breach]:
+@PCL.error(65, f"{PACKAGE}, schema (Database UserName)", DATE)
+def database_user(database: ExistingDatabase) -> Breaches:
+    """The user of an existing accounting database is given."""
     if not database.username:
         yield Breach(
             ("username",),
@@ -146,16 +125,15 @@ def database_user(database: ExistingDatabase) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
+@PCL.error(
     66,
-    "error",
-    "The volume of an existing OpenZFS file system is given",
-    source=f"{PACKAGE}, schema (FsxOpenZfsSettings VolumeId)",
-    date=DATE,
+    f"{PACKAGE}, schema (FsxOpenZfsSettings VolumeId)",
+    DATE,
     by_hand="aws fsx describe-file-systems --file-system-ids <fs> "
     "--query 'FileSystems[].OpenZFSConfiguration.RootVolumeId'",
 )
-def openzfs_volume(openzfs: ExistingOpenZfs) -> Iterator[Breach]:
+def openzfs_volume(openzfs: ExistingOpenZfs) -> Breaches:
+    """The volume of an existing OpenZFS file system is given."""
     if not openzfs.volume_id:
         yield Breach(
             ("volume_id",),
@@ -164,14 +142,9 @@ def openzfs_volume(openzfs: ExistingOpenZfs) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    67,
-    "error",
-    "The tags fit into ParallelCluster's limit of 40",
-    source=f"{PACKAGE}, ComputeResourceTagsValidator",
-    date=DATE,
-)
-def tag_limit(environment: Environment) -> Iterator[Breach]:
+@PCL.error(67, f"{PACKAGE}, ComputeResourceTagsValidator", DATE)
+def tag_limit(environment: Environment) -> Breaches:
+    """The tags fit into ParallelCluster's limit of 40."""
     limit = parallelcluster().counts["tags"] - OUR_TAGS
     if len(environment.tags) > limit:
         yield Breach(
@@ -182,14 +155,9 @@ def tag_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    68,
-    "error",
-    "No tag key begins with ParallelCluster's own prefix",
-    source=f"{PACKAGE}, schema (Tags)",
-    date=DATE,
-)
-def reserved_tags(environment: Environment) -> Iterator[Breach]:
+@PCL.error(68, f"{PACKAGE}, schema (Tags)", DATE)
+def reserved_tags(environment: Environment) -> Breaches:
+    """No tag key begins with ParallelCluster's own prefix."""
     prefix = parallelcluster().reserved_tag_prefix
     for key in environment.tags:
         if key.startswith(prefix):
@@ -200,14 +168,9 @@ def reserved_tags(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@PCL.rule(
-    69,
-    "error",
-    "The release can attach EFA interfaces of this kind",
-    source="release notes of ParallelCluster 3.15.0 (DevSettings EfaInterfaceType)",
-    date=DATE,
-)
-def efa_interfaces(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(69, "release notes of ParallelCluster 3.15.0 (DevSettings EfaInterfaceType)", DATE)
+def efa_interfaces(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """The release can attach EFA interfaces of this kind."""
     since = parallelcluster().efa_only_since
     if version(settings.version) >= version(since):
         return

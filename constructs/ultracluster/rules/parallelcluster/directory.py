@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from ipaddress import ip_address
 from urllib.parse import urlparse
 
@@ -11,19 +10,14 @@ from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import DirectoryService
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 
 
-@PCL.rule(
-    80,
-    "error",
-    "domain_name is a domain or a distinguished name",
-    source=f"{PACKAGE}, DomainNameValidator",
-    date=DATE,
-)
-def domain_name(directory: DirectoryService) -> Iterator[Breach]:
+@PCL.error(80, f"{PACKAGE}, DomainNameValidator", DATE)
+def domain_name(directory: DirectoryService) -> Breaches:
+    """domain_name is a domain or a distinguished name."""
     forms = (r"[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*", r"(DC|dc)=[a-zA-Z0-9_-]+(,(DC|dc)=[a-zA-Z0-9_-]+)*")
     if not any(re.fullmatch(form, directory.domain_name) for form in forms):
         yield Breach(
@@ -33,14 +27,9 @@ def domain_name(directory: DirectoryService) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    81,
-    "warning",
-    "The directory is reached over TLS with a verified certificate",
-    source=f"{PACKAGE}, DomainAddrValidator and LdapTlsReqCertValidator",
-    date=DATE,
-)
-def directory_over_tls(directory: DirectoryService) -> Iterator[Breach]:
+@PCL.warning(81, f"{PACKAGE}, DomainAddrValidator and LdapTlsReqCertValidator", DATE)
+def directory_over_tls(directory: DirectoryService) -> Breaches:
+    """The directory is reached over TLS with a verified certificate."""
     for address in directory.domain_address.split(","):
         scheme = urlparse(address.strip()).scheme
         if scheme != "ldaps":
@@ -62,14 +51,9 @@ def directory_over_tls(directory: DirectoryService) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    82,
-    "error",
-    "sssd_settings leave out what ParallelCluster sets itself",
-    source=f"{PACKAGE}, AdditionalSssdConfigsValidator",
-    date=DATE,
-)
-def sssd_settings(directory: DirectoryService) -> Iterator[Breach]:
+@PCL.error(82, f"{PACKAGE}, AdditionalSssdConfigsValidator", DATE)
+def sssd_settings(directory: DirectoryService) -> Breaches:
+    """sssd_settings leave out what ParallelCluster sets itself."""
     required = dict(parallelcluster().sssd)
     if directory.access_filter is not None:
         required["access_provider"] = "ldap"
@@ -84,14 +68,9 @@ def sssd_settings(directory: DirectoryService) -> Iterator[Breach]:
             )
 
 
-@PCL.rule(
-    83,
-    "error",
-    "The directory's password is in Secrets Manager",
-    source=f"{PACKAGE}, PasswordSecretArnValidator",
-    date=DATE,
-)
-def directory_secret(directory: DirectoryService) -> Iterator[Breach]:
+@PCL.error(83, f"{PACKAGE}, PasswordSecretArnValidator", DATE)
+def directory_secret(directory: DirectoryService) -> Breaches:
+    """The directory's password is in Secrets Manager."""
     if directory.password_secret_arn.split(":")[2] != "secretsmanager":
         yield Breach(
             ("password_secret_arn",),
@@ -100,14 +79,9 @@ def directory_secret(directory: DirectoryService) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    94,
-    "error",
-    "The directory is asked by LDAP",
-    source=f"{PACKAGE}, DomainAddrValidator (supported are ldaps and ldap; it only warns)",
-    date="2026-11-23",
-)
-def other_protocol(directory: DirectoryService) -> Iterator[Breach]:
+@PCL.error(94, f"{PACKAGE}, DomainAddrValidator (supported are ldaps and ldap; it only warns)", "2026-11-23")
+def other_protocol(directory: DirectoryService) -> Breaches:
+    """The directory is asked by LDAP."""
     for scheme, host, _ in directory.addresses:
         if scheme not in ("ldaps", "ldap"):
             yield Breach(
@@ -118,14 +92,11 @@ def other_protocol(directory: DirectoryService) -> Iterator[Breach]:
             return
 
 
-@PCL.rule(
-    95,
-    "error",
-    "The directory's password is in the cluster's Region",
-    source=f"{PACKAGE}, PasswordSecretArnValidator (DescribeSecret in the cluster's Region)",
-    date="2026-11-23",
+@PCL.error(
+    95, f"{PACKAGE}, PasswordSecretArnValidator (DescribeSecret in the cluster's Region)", "2026-11-23"
 )
-def secret_elsewhere(directory: DirectoryService, environment: Environment) -> Iterator[Breach]:
+def secret_elsewhere(directory: DirectoryService, environment: Environment) -> Breaches:
+    """The directory's password is in the cluster's Region."""
     for field in ("password_secret_arn", "password_key_arn"):
         arn = str(getattr(directory, field) or "")
         parts = arn.split(":")
@@ -140,15 +111,14 @@ def secret_elsewhere(directory: DirectoryService, environment: Environment) -> I
             )
 
 
-@PCL.rule(
+@PCL.warning(
     96,
-    "warning",
-    "Certificates are checked against names, not addresses",
-    source="ParallelCluster User Guide, DirectoryService, DomainAddr: with certificate verification the URIs "
+    "ParallelCluster User Guide, DirectoryService, DomainAddr: with certificate verification the URIs "
     "must be hostnames",
-    date="2026-11-23",
+    "2026-11-23",
 )
-def address_without_name(directory: DirectoryService) -> Iterator[Breach]:
+def address_without_name(directory: DirectoryService) -> Breaches:
+    """Certificates are checked against names, not addresses."""
     checked = directory.tls_require_certificate in ("hard", "demand")
     numbers = [host for scheme, host, _ in directory.addresses if scheme == "ldaps" and _is_number(host)]
     if checked and numbers:
@@ -159,15 +129,13 @@ def address_without_name(directory: DirectoryService) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
+@PCL.error(
     97,
-    "error",
-    "Nodes may reach the servers of the directory",
-    source="Amazon VPC User Guide, Security group rules: what no rule lets out stays in; ours lets out 80 "
-    "and 443",
-    date="2026-11-23",
+    "Amazon VPC User Guide, Security group rules: what no rule lets out stays in; ours lets out 80 and 443",
+    "2026-11-23",
 )
-def out_of_reach(directory: DirectoryService, environment: Environment) -> Iterator[Breach]:
+def out_of_reach(directory: DirectoryService, environment: Environment) -> Breaches:
+    """Nodes may reach the servers of the directory."""
     made_here = environment.network.security_group is None
     if made_here and not directory.server_networks and not set(directory.ports) <= {80, 443}:
         ports = " and ".join(map(str, directory.ports))
@@ -178,14 +146,9 @@ def out_of_reach(directory: DirectoryService, environment: Environment) -> Itera
         )
 
 
-@PCL.rule(
-    98,
-    "warning",
-    "Passwords do not cross the network in the clear",
-    source="sssd-ldap manual, ldap_auth_disable_tls_never_use_in_production",
-    date="2026-11-23",
-)
-def in_the_clear(directory: DirectoryService) -> Iterator[Breach]:
+@PCL.warning(98, "sssd-ldap manual, ldap_auth_disable_tls_never_use_in_production", "2026-11-23")
+def in_the_clear(directory: DirectoryService) -> Breaches:
+    """Passwords do not cross the network in the clear."""
     for key, value in directory.sssd_settings.items():
         if key.lower() == "ldap_auth_disable_tls_never_use_in_production" and str(value).lower() == "true":
             yield Breach(

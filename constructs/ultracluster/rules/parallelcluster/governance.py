@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.governance import Governance
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import anywhere, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GOV, PCL
 
 _THEIRS = "/parallelcluster/"
@@ -19,15 +17,9 @@ _TEMPLATES = (
 )
 
 
-@GOV.rule(
-    3,
-    "error",
-    "ParallelCluster may make roles in the path",
-    source=_TEMPLATES,
-    date="2026-11-22",
-    kinds=PCL.kinds,
-)
-def within_parallelcluster(governance: Governance, settings: ParallelCluster) -> Iterator[Breach]:
+@GOV.error(3, _TEMPLATES, "2026-11-22", kinds=PCL.kinds)
+def within_parallelcluster(governance: Governance, settings: ParallelCluster) -> Breaches:
+    """ParallelCluster may make roles in the path."""
     path = governance.role_path
     if settings.deploy_with == "cloudformation" and path and not path.startswith(_THEIRS):
         yield Breach(
@@ -38,15 +30,9 @@ def within_parallelcluster(governance: Governance, settings: ParallelCluster) ->
         )
 
 
-@GOV.rule(
-    4,
-    "warning",
-    "Roles of AWS's own templates carry boundary and prefix",
-    source=_TEMPLATES,
-    date="2026-11-22",
-    kinds=PCL.kinds,
-)
-def provider_unbounded(governance: Governance, settings: ParallelCluster) -> Iterator[Breach]:
+@GOV.warning(4, _TEMPLATES, "2026-11-22", kinds=PCL.kinds)
+def provider_unbounded(governance: Governance, settings: ParallelCluster) -> Breaches:
+    """Roles of AWS's own templates carry boundary and prefix."""
     asked = {
         "permissions_boundary": governance.permissions_boundary,
         "role_prefix": governance.role_prefix,
@@ -64,15 +50,14 @@ def provider_unbounded(governance: Governance, settings: ParallelCluster) -> Ite
         )
 
 
-@GOV.rule(
+@GOV.warning(
     5,
-    "warning",
-    "ParallelCluster's own stack is called like the others",
-    source="ParallelCluster User Guide: pcluster create-cluster (the stack has the cluster's name)",
-    date="2026-11-22",
+    "ParallelCluster User Guide: pcluster create-cluster (the stack has the cluster's name)",
+    "2026-11-22",
     kinds=PCL.kinds,
 )
-def cluster_stack_named(governance: Governance, cluster: Cluster) -> Iterator[Breach]:
+def cluster_stack_named(governance: Governance, cluster: Cluster) -> Breaches:
+    """ParallelCluster's own stack is called like the others."""
     prefix, name = governance.stack_prefix, cluster.cluster_name
     if prefix and not name.startswith(prefix):
         yield Breach(

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from ultracluster.catalog.parallelcluster import parallelcluster, version
 from ultracluster.config.capacity import Spot
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import anywhere, ask, rename, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import PCL
 
 PACKAGE = "aws-parallelcluster 3.16.1"
 DATE = "2026-11-21"
 
 
-@PCL.rule(
-    5,
-    "error",
-    "There is at least one compute group",
-    source=f"{PACKAGE}, schema (SlurmQueues is required)",
-    date=DATE,
-)
-def some_compute(cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(5, f"{PACKAGE}, schema (SlurmQueues is required)", DATE)
+def some_compute(cluster: Cluster) -> Breaches:
+    """There is at least one compute group."""
     if not cluster.with_role("compute"):
         yield Breach(
             ("node_groups",),
@@ -33,14 +28,9 @@ def some_compute(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    6,
-    "error",
-    "A compute group may have at least one node",
-    source=f"{PACKAGE}, schema (MaxCount)",
-    date=DATE,
-)
-def room_for_a_node(group: Group) -> Iterator[Breach]:
+@PCL.error(6, f"{PACKAGE}, schema (MaxCount)", DATE)
+def room_for_a_node(group: Group) -> Breaches:
+    """A compute group may have at least one node."""
     if group.role == "compute" and group.most_nodes == 0:
         yield Breach(
             ("max_count",),
@@ -49,14 +39,9 @@ def room_for_a_node(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    10,
-    "error",
-    "ParallelCluster accepts the names of login and compute groups",
-    source=f"{PACKAGE}, NameValidator",
-    date=DATE,
-)
-def group_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
+@PCL.error(10, f"{PACKAGE}, NameValidator", DATE)
+def group_names(group: Group, cluster: Cluster | None) -> Breaches:
+    """ParallelCluster accepts the names of login and compute groups."""
     if group.role not in ("login", "compute"):
         return
     if problem := parallelcluster().names_problem(group.name):
@@ -68,14 +53,9 @@ def group_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    11,
-    "error",
-    "ParallelCluster accepts the names of partitions",
-    source=f"{PACKAGE}, NameValidator",
-    date=DATE,
-)
-def partition_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
+@PCL.error(11, f"{PACKAGE}, NameValidator", DATE)
+def partition_names(group: Group, cluster: Cluster | None) -> Breaches:
+    """ParallelCluster accepts the names of partitions."""
     name = group.settings.partition if group.role == "compute" else None
     if name and (problem := parallelcluster().names_problem(name)):
         yield Breach(
@@ -85,14 +65,9 @@ def partition_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    12,
-    "error",
-    "ParallelCluster takes at most 50 partitions",
-    source=f"{PACKAGE}, MaxCountValidator",
-    date=DATE,
-)
-def queue_limit(cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(12, f"{PACKAGE}, MaxCountValidator", DATE)
+def queue_limit(cluster: Cluster) -> Breaches:
+    """ParallelCluster takes at most 50 partitions."""
     limit = parallelcluster().counts["queues"]
     if (count := len(cluster.partitions)) > limit:
         yield Breach(
@@ -105,14 +80,13 @@ def queue_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
+@PCL.warning(
     99,
-    "warning",
-    "A cluster should have few enough queues that an update finishes in time",
-    source="GitHub aws/aws-parallelcluster#7519",
-    date="2026-11-28",
+    "GitHub aws/aws-parallelcluster#7519",
+    "2026-11-28",
 )
-def many_queues(cluster: Cluster, settings: ParallelCluster) -> Iterator[Breach]:
+def many_queues(cluster: Cluster, settings: ParallelCluster) -> Breaches:
+    """A cluster should have few enough queues that an update finishes in time."""
     many, count = parallelcluster().many_queues, len(cluster.partitions)
     fixed = many.fixed_in and version(settings.version) >= version(many.fixed_in)
     if many.least <= count <= parallelcluster().counts["queues"] and not fixed:
@@ -129,14 +103,9 @@ def many_queues(cluster: Cluster, settings: ParallelCluster) -> Iterator[Breach]
         )
 
 
-@PCL.rule(
-    13,
-    "error",
-    "ParallelCluster takes at most 50 compute groups",
-    source=f"{PACKAGE}, MaxCountValidator",
-    date=DATE,
-)
-def compute_limit(cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(13, f"{PACKAGE}, MaxCountValidator", DATE)
+def compute_limit(cluster: Cluster) -> Breaches:
+    """ParallelCluster takes at most 50 compute groups."""
     limit = parallelcluster().counts["compute_resources"]
     if (count := len(cluster.with_role("compute"))) > limit:
         yield Breach(
@@ -147,14 +116,9 @@ def compute_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    14,
-    "error",
-    "ParallelCluster takes at most 10 login groups",
-    source=f"{PACKAGE}, MaxCountValidator",
-    date=DATE,
-)
-def login_limit(cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(14, f"{PACKAGE}, MaxCountValidator", DATE)
+def login_limit(cluster: Cluster) -> Breaches:
+    """ParallelCluster takes at most 10 login groups."""
     limit = parallelcluster().counts["login_pools"]
     if (count := len(cluster.with_role("login"))) > limit:
         yield Breach(
@@ -183,14 +147,9 @@ _SHARED: Mapping[str, tuple[str, Callable[[Group], object]]] = {
 name there, and what a group has."""
 
 
-@PCL.rule(
-    15,
-    "error",
-    "The groups of a partition agree on settings of the whole queue",
-    source=f"{PACKAGE}, schema (SlurmQueues)",
-    date=DATE,
-)
-def one_queue_one_setting(cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(15, f"{PACKAGE}, schema (SlurmQueues)", DATE)
+def one_queue_one_setting(cluster: Cluster) -> Breaches:
+    """The groups of a partition agree on settings of the whole queue."""
     for queue, groups in cluster.partitions.items():
         (first, leader), *others = groups.items()
         for name, group in others:

@@ -11,21 +11,20 @@ from ultracluster.config.parallelcluster import ParallelCluster, ParallelCluster
 from ultracluster.config.remedy import drop, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.gpu_checks import GPU_CHECK_SECONDS, checks_gpus
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.sets import PCL
 
 GUIDE = "ParallelCluster User Guide, SlurmQueues, HealthChecks"
 
 
-@PCL.rule(
+@PCL.warning(
     47,
-    "warning",
-    "GPU health checks run only on types where they do not hang",
-    source="aws/aws-parallelcluster#6777",
-    date=DATE,
+    "aws/aws-parallelcluster#6777",
+    DATE,
 )
-def hanging_health_checks(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+def hanging_health_checks(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """GPU health checks run only on types where they do not hang."""
     for queue, partition, groups in _checked(settings, cluster):
         for group in groups:
             kind = group.settings.instance_type
@@ -39,14 +38,9 @@ def hanging_health_checks(settings: ParallelCluster, cluster: Cluster) -> Iterat
                 break
 
 
-@PCL.rule(
-    48,
-    "warning",
-    "GPU health checks run only on NVIDIA GPUs",
-    source="ParallelCluster User Guide, HealthChecks: nodes without NVIDIA GPUs run none",
-    date=DATE,
-)
-def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.warning(48, "ParallelCluster User Guide, HealthChecks: nodes without NVIDIA GPUs run none", DATE)
+def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """GPU health checks run only on NVIDIA GPUs."""
     for queue, partition, groups in _checked(settings, cluster):
         if not any(map(_maybe_nvidia, groups)):
             yield Breach(
@@ -56,14 +50,9 @@ def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> It
             )
 
 
-@PCL.rule(
-    84,
-    "error",
-    "Groups with a GPU health check of their own are in the partition",
-    source="aws-parallelcluster 3.16.1, schema (ComputeResources HealthChecks)",
-    date="2026-11-23",
-)
-def check_of_another_group(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(84, "aws-parallelcluster 3.16.1, schema (ComputeResources HealthChecks)", "2026-11-23")
+def check_of_another_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """Groups with a GPU health check of their own are in the partition."""
     for queue, partition in settings.partitions.items():
         there = cluster.partitions.get(queue, {})
         for name in partition.gpu_health_checks_by_group:
@@ -78,14 +67,11 @@ def check_of_another_group(settings: ParallelCluster, cluster: Cluster) -> Itera
                 )
 
 
-@PCL.rule(
-    85,
-    "warning",
-    "GPU health checks run where jobs have whole nodes",
-    source=f"{GUIDE}: of several checks that begin on a node at once, the first alone runs",
-    date="2026-11-23",
+@PCL.warning(
+    85, f"{GUIDE}: of several checks that begin on a node at once, the first alone runs", "2026-11-23"
 )
-def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """GPU health checks run where jobs have whole nodes."""
     for queue, partition, _ in _checked(settings, cluster):
         if not partition.exclusive:
             yield Breach(
@@ -96,14 +82,13 @@ def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Iterat
             )
 
 
-@PCL.rule(
+@PCL.warning(
     86,
-    "warning",
-    "Prologs have the time that a GPU health check takes",
-    source=f"{GUIDE} (three minutes are typical with eight A100); slurm.conf manual, PrologEpilogTimeout",
-    date="2026-11-23",
+    f"{GUIDE} (three minutes are typical with eight A100); slurm.conf manual, PrologEpilogTimeout",
+    "2026-11-23",
 )
-def check_is_cut_off(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+def check_is_cut_off(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """Prologs have the time that a GPU health check takes."""
     if not checks_gpus(cluster):
         return
     for key, value in settings.slurm_settings.items():

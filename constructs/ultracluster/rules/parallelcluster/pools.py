@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ultracluster.catalog.address_ranges import public_addresses
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterMonitoring
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import PCL
 
 DATE = "2026-11-23"
 
 
-@PCL.rule(
-    87,
-    "error",
-    "Settings of login pools are about login groups",
-    source="aws-parallelcluster 3.16.1, schema (LoginNodes Pools): a group of role login is a pool",
-    date=DATE,
-)
-def pool_without_group(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(87, "aws-parallelcluster 3.16.1, schema (LoginNodes Pools): a group of role login is a pool", DATE)
+def pool_without_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """Settings of login pools are about login groups."""
     pools = cluster.with_role("login")
     for name in settings.login_pools:
         if name not in pools:
@@ -36,14 +30,9 @@ def pool_without_group(settings: ParallelCluster, cluster: Cluster) -> Iterator[
             )
 
 
-@PCL.rule(
-    88,
-    "error",
-    "Login pools are not open to the internet",
-    source="AWS Security Hub controls, EC2.13: no security group allows 0.0.0.0/0 to port 22",
-    date=DATE,
-)
-def open_to_everybody(settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.error(88, "AWS Security Hub controls, EC2.13: no security group allows 0.0.0.0/0 to port 22", DATE)
+def open_to_everybody(settings: ParallelCluster) -> Breaches:
+    """Login pools are not open to the internet."""
     for name, networks in settings.ssh_pools.items():
         for number, network in enumerate(networks):
             public = public_addresses(IPv4Network(network))
@@ -55,15 +44,14 @@ def open_to_everybody(settings: ParallelCluster) -> Iterator[Breach]:
                 )
 
 
-@PCL.rule(
+@PCL.warning(
     89,
-    "warning",
-    "Alarms on memory and disk of the head node have their metrics",
-    source="ParallelCluster User Guide, Amazon CloudWatch dashboard: without it the alarms on "
+    "ParallelCluster User Guide, Amazon CloudWatch dashboard: without it the alarms on "
     "disk_used_percent and memory_used_percent are off, too",
-    date=DATE,
+    DATE,
 )
-def alarms_without_dashboard(monitoring: ParallelClusterMonitoring) -> Iterator[Breach]:
+def alarms_without_dashboard(monitoring: ParallelClusterMonitoring) -> Breaches:
+    """Alarms on memory and disk of the head node have their metrics."""
     if monitoring.alarms and not monitoring.dashboard:
         yield Breach(
             ("dashboard",),
@@ -73,14 +61,11 @@ def alarms_without_dashboard(monitoring: ParallelClusterMonitoring) -> Iterator[
         )
 
 
-@PCL.rule(
-    90,
-    "warning",
-    "People have a way into a login pool's load balancer",
-    source="aws-parallelcluster 3.16.1, login_nodes_stack.py: each pool has a Network Load Balancer",
-    date=DATE,
+@PCL.warning(
+    90, "aws-parallelcluster 3.16.1, login_nodes_stack.py: each pool has a Network Load Balancer", DATE
 )
-def balancer_for_nobody(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+def balancer_for_nobody(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """People have a way into a login pool's load balancer."""
     for name, pool in settings.login_pools.items():
         group = cluster.with_role("login").get(name)
         if group and not group.settings.count and pool.ssh_networks:

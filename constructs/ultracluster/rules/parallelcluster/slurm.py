@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterPartition
@@ -11,71 +11,46 @@ from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 
 DENIED = f"{PACKAGE}, CustomSlurmSettingsValidator"
 
 
-@PCL.rule(
-    40,
-    "error",
-    "slurm_settings of the cluster leave out what ParallelCluster sets itself",
-    source=DENIED,
-    date=DATE,
-)
-def cluster_settings(settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.error(40, DENIED, DATE)
+def cluster_settings(settings: ParallelCluster) -> Breaches:
+    """slurm_settings of the cluster leave out what ParallelCluster sets itself."""
     denied = parallelcluster().slurm_settings["cluster"]
     yield from _denied(settings.slurm_settings, denied, "the cluster")
 
 
-@PCL.rule(
-    41,
-    "error",
-    "slurm_settings do not contradict the accounting database",
-    source=DENIED,
-    date=DATE,
-)
-def accounting_settings(settings: ParallelCluster, storage: Storage) -> Iterator[Breach]:
+@PCL.error(41, DENIED, DATE)
+def accounting_settings(settings: ParallelCluster, storage: Storage) -> Breaches:
+    """slurm_settings do not contradict the accounting database."""
     if storage.accounting_database:
         denied = parallelcluster().slurm_settings["accounting"]
         yield from _denied(settings.slurm_settings, denied, "a cluster with an accounting database")
 
 
-@PCL.rule(
-    42,
-    "error",
-    "slurm_settings of a partition leave out what ParallelCluster sets itself",
-    source=DENIED,
-    date=DATE,
-)
-def partition_settings(partition: ParallelClusterPartition) -> Iterator[Breach]:
+@PCL.error(42, DENIED, DATE)
+def partition_settings(partition: ParallelClusterPartition) -> Breaches:
+    """slurm_settings of a partition leave out what ParallelCluster sets itself."""
     denied = parallelcluster().slurm_settings["partition"]
     yield from _denied(partition.slurm_settings, denied, "a partition")
 
 
-@PCL.rule(
-    43,
-    "error",
-    "slurm_settings of a group leave out what ParallelCluster sets itself",
-    source=DENIED,
-    date=DATE,
-)
-def group_settings(group: Group) -> Iterator[Breach]:
+@PCL.error(43, DENIED, DATE)
+def group_settings(group: Group) -> Breaches:
+    """slurm_settings of a group leave out what ParallelCluster sets itself."""
     if group.role == "compute":
         denied = parallelcluster().slurm_settings["group"]
         yield from _denied(group.settings.slurm_settings, denied, "a compute group")
 
 
-@PCL.rule(
-    44,
-    "error",
-    "Only compute groups have slurm_settings",
-    source=f"{PACKAGE}, schema (HeadNode and LoginNodes have no CustomSlurmSettings)",
-    date=DATE,
-)
-def settings_of_others(group: Group) -> Iterator[Breach]:
+@PCL.error(44, f"{PACKAGE}, schema (HeadNode and LoginNodes have no CustomSlurmSettings)", DATE)
+def settings_of_others(group: Group) -> Breaches:
+    """Only compute groups have slurm_settings."""
     if group.role in ("controller", "login") and group.settings.slurm_settings:
         yield Breach(
             ("slurm_settings",),
@@ -84,14 +59,9 @@ def settings_of_others(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    45,
-    "error",
-    "NodeName does not look like a node name of ParallelCluster",
-    source=f"{PACKAGE}, CustomSlurmNodeNamesValidator",
-    date=DATE,
-)
-def node_names(settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.error(45, f"{PACKAGE}, CustomSlurmNodeNamesValidator", DATE)
+def node_names(settings: ParallelCluster) -> Breaches:
+    """NodeName does not look like a node name of ParallelCluster."""
     for key, value in settings.slurm_settings.items():
         marks = [mark for mark in parallelcluster().node_name_marks if mark in str(value)]
         if key.lower() == "nodename" and marks:
@@ -103,14 +73,9 @@ def node_names(settings: ParallelCluster) -> Iterator[Breach]:
             )
 
 
-@PCL.rule(
-    46,
-    "error",
-    "A partition with settings has a compute group",
-    source=f"{PACKAGE}, schema (SlurmQueues ComputeResources)",
-    date=DATE,
-)
-def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(46, f"{PACKAGE}, schema (SlurmQueues ComputeResources)", DATE)
+def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """A partition with settings has a compute group."""
     for name in settings.partitions:
         if name not in cluster.partitions:
             free = [queue for queue in cluster.partitions if queue not in settings.partitions]
@@ -122,14 +87,9 @@ def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Iter
             )
 
 
-@PCL.rule(
-    49,
-    "warning",
-    "UltraServers are set up for NVLink between nodes",
-    source="ParallelCluster User Guide, Support NVIDIA-Imex",
-    date=DATE,
-)
-def imex(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.warning(49, "ParallelCluster User Guide, Support NVIDIA-Imex", DATE)
+def imex(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """UltraServers are set up for NVLink between nodes."""
     queues = [queue for queue, groups in cluster.partitions.items() if any(map(_imex, groups.values()))]
     if queues and not settings.imex:
         yield Breach(
@@ -161,7 +121,7 @@ def _imex(group: Group) -> bool:
     return group.type is not None and group.type.imex is True
 
 
-def _denied(settings: SlurmSettings, denied: Mapping[str, str], where: str) -> Iterator[Breach]:
+def _denied(settings: SlurmSettings, denied: Mapping[str, str], where: str) -> Breaches:
     instead = {name.lower(): (name, text) for name, text in denied.items()}
     for key in settings:
         if key.lower() in instead:  # slurm.conf does not tell names apart by case

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.remedy import write
 from ultracluster.model import Cluster
 from ultracluster.model.own_steps import steps_of_group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import PCL, STP
 
 
-@STP.rule(
+@STP.error(
     8,
-    "error",
-    "Groups that ParallelCluster cannot tell apart run the same steps",
-    source="ParallelCluster User Guide: CustomActions are a property of a queue; this package: a node finds "
+    "ParallelCluster User Guide: CustomActions are a property of a queue; this package: a node finds "
     "its group among those of a queue by its instance type",
-    date="2026-11-22",
+    "2026-11-22",
     kinds=PCL.kinds,
 )
-def told_apart(cluster: Cluster) -> Iterator[Breach]:
+def told_apart(cluster: Cluster) -> Breaches:
+    """Groups that ParallelCluster cannot tell apart run the same steps."""
     for partition, groups in cluster.partitions.items():
         first: dict[str, str] = {}
         for name, group in groups.items():

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.parallelcluster import parallelcluster, version
 from ultracluster.catalog.slurm import words
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.slurm_topology import slurm_topology
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.parallelcluster.groups import PACKAGE
 from ultracluster.rules.sets import PCL
 
@@ -25,15 +23,14 @@ _WORDS = {
 """Kinds of topology that a word of TopologyParam is about (slurm.conf manual, 25.11)."""
 
 
-@PCL.rule(
+@PCL.warning(
     50,
-    "warning",
-    "A topology plugin has its topology.conf",
-    source="ParallelCluster User Guide: block topology of UltraServers; "
+    "ParallelCluster User Guide: block topology of UltraServers; "
     "aws-samples/sample-physical-ai-scaffolding-kit#14 (the jobs are refused)",
-    date="2026-11-22",
+    "2026-11-22",
 )
-def topology_file(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+def topology_file(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """A topology plugin has its topology.conf."""
     if any(map(_imex, cluster.with_role("compute").values())):
         return
     for key, value in settings.slurm_settings.items():
@@ -49,14 +46,9 @@ def topology_file(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breac
             )
 
 
-@PCL.rule(
-    51,
-    "warning",
-    "A partition's topology is there when Slurm starts",
-    source="Slurm 26.05, seen to end: `Invalid partition topology`; topology.yaml(5)",
-    date="2026-11-22",
-)
-def partition_topology(settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.warning(51, "Slurm 26.05, seen to end: `Invalid partition topology`; topology.yaml(5)", "2026-11-22")
+def partition_topology(settings: ParallelCluster) -> Breaches:
+    """A partition's topology is there when Slurm starts."""
     for name, partition in settings.partitions.items():
         for key, value in partition.slurm_settings.items():
             if key.lower() == "topology" and str(value).lower() != "default":
@@ -68,15 +60,14 @@ def partition_topology(settings: ParallelCluster) -> Iterator[Breach]:
                 )
 
 
-@PCL.rule(
+@PCL.error(
     91,
-    "error",
-    "The topology that is asked for can be had",
-    source=f"{PACKAGE}, templates/cluster_stack.py (p6egb200_block_sizes); aws/aws-parallelcluster-cookbook, "
+    f"{PACKAGE}, templates/cluster_stack.py (p6egb200_block_sizes); aws/aws-parallelcluster-cookbook, "
     "block_topology.rb: blocks are written for P6e-GB200 alone; topology.yaml(5)",
-    date="2026-11-23",
+    "2026-11-23",
 )
-def impossible_topology(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+def impossible_topology(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """The topology that is asked for can be had."""
     wanted = settings.topology
     if wanted == "automatic":
         return
@@ -97,14 +88,13 @@ def impossible_topology(settings: ParallelCluster, cluster: Cluster) -> Iterator
     yield Breach(("topology",), f"{wanted} cannot be had here: {why}", remedy)
 
 
-@PCL.rule(
+@PCL.error(
     92,
-    "error",
-    "topology and TopologyPlugin do not contradict each other",
-    source="slurm.conf manual, TopologyPlugin: what is set there is yours, and nothing of ours is written",
-    date="2026-11-23",
+    "slurm.conf manual, TopologyPlugin: what is set there is yours, and nothing of ours is written",
+    "2026-11-23",
 )
-def two_topologies(settings: ParallelCluster) -> Iterator[Breach]:
+def two_topologies(settings: ParallelCluster) -> Breaches:
+    """topology and TopologyPlugin do not contradict each other."""
     for key, value in settings.slurm_settings.items():
         if key.lower() == "topologyplugin" and settings.topology != "automatic":
             yield Breach(
@@ -115,14 +105,9 @@ def two_topologies(settings: ParallelCluster) -> Iterator[Breach]:
             )
 
 
-@PCL.rule(
-    93,
-    "warning",
-    "TopologyParam is about the topology that there is",
-    source="slurm.conf manual 25.11, TopologyParam",
-    date="2026-11-23",
-)
-def idle_words(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.warning(93, "slurm.conf manual 25.11, TopologyParam", "2026-11-23")
+def idle_words(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """TopologyParam is about the topology that there is."""
     kinds = {slurm_topology(cluster, group).kind for group in cluster.with_role("compute").values()}
     for key, value in settings.slurm_settings.items():
         if key.lower() != "topologyparam":

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.parallelcluster import Family, parallelcluster, version
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.groups.types import alike
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 
 
-@PCL.rule(
-    30,
-    "error",
-    "ParallelCluster supports the operating system on the instance type",
-    source=f"{PACKAGE}, InstanceTypeOSCompatibleValidator",
-    date=DATE,
-)
-def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(30, f"{PACKAGE}, InstanceTypeOSCompatibleValidator", DATE)
+def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """ParallelCluster supports the operating system on the instance type."""
     for name, group in cluster.groups.items():
         family = family_of(group)
         if family and family.systems and settings.os not in family.systems:
@@ -34,14 +27,13 @@ def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Iterator[Bre
             )
 
 
-@PCL.rule(
+@PCL.error(
     31,
-    "error",
-    "The ParallelCluster release supports the instance type",
-    source="release notes of ParallelCluster 3.14.0 and 3.15.0; aws/aws-parallelcluster#7143",
-    date=DATE,
+    "release notes of ParallelCluster 3.14.0 and 3.15.0; aws/aws-parallelcluster#7143",
+    DATE,
 )
-def type_and_release(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+def type_and_release(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+    """The ParallelCluster release supports the instance type."""
     for name, group in cluster.groups.items():
         family = family_of(group)
         if family and version(settings.version) < version(family.since):
@@ -53,15 +45,14 @@ def type_and_release(settings: ParallelCluster, cluster: Cluster) -> Iterator[Br
             )
 
 
-@PCL.rule(
+@PCL.error(
     32,
-    "error",
-    "All nodes have the same processor architecture",
-    source=f"{PACKAGE}, InstanceArchitectureCompatibilityValidator; its official images are chosen by the "
+    f"{PACKAGE}, InstanceArchitectureCompatibilityValidator; its official images are chosen by the "
     "head node's architecture",
-    date=DATE,
+    DATE,
 )
-def one_architecture(cluster: Cluster) -> Iterator[Breach]:
+def one_architecture(cluster: Cluster) -> Breaches:
+    """All nodes have the same processor architecture."""
     leader = next((group for group in cluster.with_role("compute").values() if group.type), None)
     if not leader or not leader.type or not leader.type.architecture:
         return
@@ -78,14 +69,9 @@ def one_architecture(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@PCL.rule(
-    33,
-    "error",
-    "The head node has enough memory for the number of nodes",
-    source=f"{PACKAGE}, HeadNodeMemorySizeValidator",
-    date=DATE,
-)
-def head_memory(group: Group, cluster: Cluster) -> Iterator[Breach]:
+@PCL.error(33, f"{PACKAGE}, HeadNodeMemorySizeValidator", DATE)
+def head_memory(group: Group, cluster: Cluster) -> Breaches:
+    """The head node has enough memory for the number of nodes."""
     nodes = sum(other.most_nodes for other in cluster.with_role("compute").values())
     needed = parallelcluster().head_memory_gb(nodes)
     kind = group.type if group.role == "controller" else None
@@ -98,14 +84,9 @@ def head_memory(group: Group, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    34,
-    "warning",
-    "No instance is too small for the operating system",
-    source=f"{PACKAGE}, InstanceTypeOSCompatibleValidator",
-    date=DATE,
-)
-def too_small(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.warning(34, f"{PACKAGE}, InstanceTypeOSCompatibleValidator", DATE)
+def too_small(group: Group, settings: ParallelCluster) -> Breaches:
+    """No instance is too small for the operating system."""
     small, kind = parallelcluster().small_sizes, group.settings.instance_type
     if settings.os in small["systems"] and any(size in kind for size in small["names"]):
         arm = group.type is not None and group.type.architecture == "arm64"
@@ -116,14 +97,9 @@ def too_small(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
-    36,
-    "error",
-    "Every group names an image where ParallelCluster publishes none",
-    source=f"{PACKAGE}, OsCustomAmiValidator",
-    date=DATE,
-)
-def image_needed(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.error(36, f"{PACKAGE}, OsCustomAmiValidator", DATE)
+def image_needed(group: Group, settings: ParallelCluster) -> Breaches:
+    """Every group names an image where ParallelCluster publishes none."""
     if settings.os in parallelcluster().systems_without_image and not group.settings.image:
         yield Breach(
             ("image",),
@@ -134,15 +110,14 @@ def image_needed(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(
+@PCL.warning(
     37,
-    "warning",
-    "Images are built by ParallelCluster",
-    source=f"{PACKAGE}, CustomAmiTagValidator and AmiOsCompatibleValidator",
-    date=DATE,
+    f"{PACKAGE}, CustomAmiTagValidator and AmiOsCompatibleValidator",
+    DATE,
     by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].[Tags,Architecture]'",
 )
-def image_of_the_release(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+def image_of_the_release(group: Group, settings: ParallelCluster) -> Breaches:
+    """Images are built by ParallelCluster."""
     if group.settings.image:
         yield Breach(
             ("image",),
@@ -153,14 +128,9 @@ def image_of_the_release(group: Group, settings: ParallelCluster) -> Iterator[Br
         )
 
 
-@PCL.rule(
-    39,
-    "error",
-    "A root volume is at least as large as the image's",
-    source=f"{PACKAGE}, RootVolumeSizeValidator; release notes of 3.16.2",
-    date=DATE,
-)
-def root_volume(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+@PCL.error(39, f"{PACKAGE}, RootVolumeSizeValidator; release notes of 3.16.2", DATE)
+def root_volume(group: Group, settings: ParallelCluster) -> Breaches:
+    """A root volume is at least as large as the image's."""
     least, size = parallelcluster().root_volume_gib(settings.version), group.settings.root_volume_gib
     if group.role != "login" and size < least:
         yield Breach(

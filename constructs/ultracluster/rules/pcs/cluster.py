@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date
 
 from ultracluster.catalog import Region
@@ -17,7 +16,7 @@ from ultracluster.config.remedy import anywhere, ask, beside, drop, write
 from ultracluster.config.storage import ExistingDatabase, Lustre, OpenZfs, RdsMySql, Storage
 from ultracluster.model import Cluster
 from ultracluster.model.parent_zone import parent_zone
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS
 from ultracluster.rules.sets import PCS
 from ultracluster.rules.today import today
@@ -34,13 +33,9 @@ def ending(version: str, *, on: date) -> int | None:
     return (end - on).days if end else None
 
 
-@PCS.rule(
-    60,
-    "error",
-    "PCS offers the Slurm version",
-    source=f"{VERSIONS}; {API}, SchedulerRequest",
-)
-def version_known(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(60, f"{VERSIONS}; {API}, SchedulerRequest")
+def version_known(settings: Pcs) -> Breaches:
+    """PCS offers the Slurm version."""
     version, versions = settings.slurm_version, list(pcs_slurm_versions())
     if version not in versions:
         yield Breach(
@@ -50,8 +45,9 @@ def version_known(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(61, "error", "PCS still supports the Slurm version", source=VERSIONS)
-def version_supported(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(61, VERSIONS)
+def version_supported(settings: Pcs) -> Breaches:
+    """PCS still supports the Slurm version."""
     version = settings.slurm_version
     left = ending(version, on=today())
     if left is not None and left < 0:
@@ -62,8 +58,9 @@ def version_supported(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(62, "warning", "Support of the Slurm version does not end within 90 days", source=VERSIONS)
-def version_ends_soon(settings: Pcs) -> Iterator[Breach]:
+@PCS.warning(62, VERSIONS)
+def version_ends_soon(settings: Pcs) -> Breaches:
+    """Support of the Slurm version does not end within 90 days."""
     version = settings.slurm_version
     left = ending(version, on=today())
     if left is not None and 0 <= left <= SOON_DAYS:
@@ -87,8 +84,9 @@ def _supported() -> list[str]:
     return [version for version, left in ends.items() if left is None or left > SOON_DAYS]
 
 
-@PCS.rule(63, "error", "The cluster size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")
-def size_holds(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
+@PCS.error(63, f"{QUOTAS}; {API}, CreateCluster (size)")
+def size_holds(cluster: Cluster, settings: Pcs) -> Breaches:
+    """The cluster size holds all nodes."""
     nodes = _nodes(cluster)
     sizes = {size.name: size for size in pcs_sizes()}
     largest = pcs_sizes()[-1]
@@ -111,13 +109,9 @@ def size_holds(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    64,
-    "warning",
-    "A protected cluster has its size set",
-    source="CloudFormation, AWS::PCS::Cluster (Size is create-only)",
-)
-def size_named(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+@PCS.warning(64, "CloudFormation, AWS::PCS::Cluster (Size is create-only)")
+def size_named(settings: Pcs, cluster: Cluster) -> Breaches:
+    """A protected cluster has its size set."""
     if cluster.environment.protect and settings.size is None:
         fit = pcs_size_for(_nodes(cluster))
         yield Breach(
@@ -128,14 +122,9 @@ def size_named(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    97,
-    "error",
-    "The controller of PCS is in a zone of the Region",
-    source="botocore 1.44.5 pcs: NetworkingRequest, subnetIds",
-    date="2026-11-27",
-)
-def controller_zone(network: Network, home: Region, cluster: Cluster) -> Iterator[Breach]:
+@PCS.error(97, "botocore 1.44.5 pcs: NetworkingRequest, subnetIds", "2026-11-27")
+def controller_zone(network: Network, home: Region, cluster: Cluster) -> Breaches:
+    """The controller of PCS is in a zone of the Region."""
     zone = parent_zone(network) or network.zone_id
     if (kind := zone_kind(zone)) in refused_kinds("PCS097"):
         yield Breach(
@@ -146,8 +135,9 @@ def controller_zone(network: Network, home: Region, cluster: Cluster) -> Iterato
         )
 
 
-@PCS.rule(65, "error", "PCS accepts the cluster name", source=f"{API}, CreateCluster (clusterName)")
-def cluster_name(settings: Pcs, environment: Environment) -> Iterator[Breach]:
+@PCS.error(65, f"{API}, CreateCluster (clusterName)")
+def cluster_name(settings: Pcs, environment: Environment) -> Breaches:
+    """PCS accepts the cluster name."""
     name = environment.cluster_name
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{2,39}", name):
         yield Breach(
@@ -158,13 +148,9 @@ def cluster_name(settings: Pcs, environment: Environment) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    66,
-    "error",
-    "There is no accounting database, because PCS runs its own",
-    source=f"{GUIDE}, Slurm accounting in AWS PCS",
-)
-def no_database(database: RdsMySql | ExistingDatabase) -> Iterator[Breach]:
+@PCS.error(66, f"{GUIDE}, Slurm accounting in AWS PCS")
+def no_database(database: RdsMySql | ExistingDatabase) -> Breaches:
+    """There is no accounting database, because PCS runs its own."""
     yield Breach(
         (),
         f"PCS runs slurmdbd and its database itself and cannot use another one ({database.kind}).",
@@ -172,13 +158,9 @@ def no_database(database: RdsMySql | ExistingDatabase) -> Iterator[Breach]:
     )
 
 
-@PCS.rule(
-    67,
-    "warning",
-    "Accounting records are deleted after some time",
-    source=f"{API}, Accounting (defaultPurgeTimeInDays)",
-)
-def records_end(accounting: PcsAccounting) -> Iterator[Breach]:
+@PCS.warning(67, f"{API}, Accounting (defaultPurgeTimeInDays)")
+def records_end(accounting: PcsAccounting) -> Breaches:
+    """Accounting records are deleted after some time."""
     if accounting.mode == "standard" and accounting.purge_days == -1:
         yield Breach(
             ("purge_days",),
@@ -187,8 +169,9 @@ def records_end(accounting: PcsAccounting) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(68, "error", "The Slurm version has the REST API", source=f"{API}, SlurmRestRequest; {VERSIONS}")
-def rest_version(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(68, f"{API}, SlurmRestRequest; {VERSIONS}")
+def rest_version(settings: Pcs) -> Breaches:
+    """The Slurm version has the REST API."""
     since = pcs_since("rest")
     if settings.rest and settings.slurm_version < since:
         yield Breach(
@@ -198,8 +181,9 @@ def rest_version(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(70, "error", "The PCS agent supports lifecycle actions", source=LIFECYCLE)
-def agent_floor(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(70, LIFECYCLE)
+def agent_floor(settings: Pcs) -> Breaches:
+    """The PCS agent supports lifecycle actions."""
     floor = pcs_agent("lifecycle_actions")
     if settings.lifecycle != "none" and _numbers(settings.agent_version) < _numbers(floor):
         yield Breach(
@@ -210,8 +194,9 @@ def agent_floor(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(71, "warning", "The PCS agent supports rolling upgrades", source=VERSIONS)
-def agent_upgrades(settings: Pcs) -> Iterator[Breach]:
+@PCS.warning(71, VERSIONS)
+def agent_upgrades(settings: Pcs) -> Breaches:
+    """The PCS agent supports rolling upgrades."""
     floor = pcs_agent("rolling_upgrade")
     if _numbers(settings.agent_version) < _numbers(floor):
         yield Breach(
@@ -227,13 +212,9 @@ def _numbers(version: str) -> tuple[int, ...]:
     return (*map(int, main.split(".")), int(release or 1))
 
 
-@PCS.rule(
-    72,
-    "warning",
-    "Lifecycle scripts mount the file systems",
-    source=f"{LIFECYCLE}; PCS has no field for mounts",
-)
-def nothing_mounts(storage: Storage, settings: Pcs) -> Iterator[Breach]:
+@PCS.warning(72, f"{LIFECYCLE}; PCS has no field for mounts")
+def nothing_mounts(storage: Storage, settings: Pcs) -> Breaches:
+    """Lifecycle scripts mount the file systems."""
     systems: dict[YamlPath, Lustre | OpenZfs | None] = {
         ("lustre",): storage.lustre,
         **{("further_lustre", name): one for name, one in storage.further_lustre.items()},

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.governance import Governance
 from ultracluster.config.remedy import anywhere, write
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import GOV, PCS
 
 
-@GOV.rule(
+@GOV.error(
     2,
-    "error",
-    "PCS knows the role of its nodes by path or name",
-    source="AWS PCS User Guide: Create an instance profile for AWS PCS (path /aws-pcs/, or a name that "
+    "AWS PCS User Guide: Create an instance profile for AWS PCS (path /aws-pcs/, or a name that "
     "starts with AWSPCS)",
-    date="2026-11-22",
+    "2026-11-22",
     kinds=PCS.kinds,
 )
-def known_to_pcs(governance: Governance) -> Iterator[Breach]:
+def known_to_pcs(governance: Governance) -> Breaches:
+    """PCS knows the role of its nodes by path or name."""
     path, prefix = governance.role_path, governance.role_prefix or ""
     # without a path, that of the nodes' role stays /aws-pcs/
     if path and "/aws-pcs/" not in path and not prefix.startswith("AWSPCS"):

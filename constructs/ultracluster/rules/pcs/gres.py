@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.pcs import Pcs
@@ -11,7 +10,7 @@ from ultracluster.config.remedy import anywhere, ask, beside, drop, write
 from ultracluster.config.slurm import GresRecord, Partition, named
 from ultracluster.model import Group
 from ultracluster.model.slurm_gres import Gres, asked, counted, uncounted
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.pcs.settings import GRES
 from ultracluster.rules.sets import PCS
@@ -25,8 +24,9 @@ _SHARED = ("mps", "shard")
 """Parts of a GPU: PCS does not count them."""
 
 
-@PCS.rule(43, "error", "What Gres counts has a record in gres", source=GRES, date=DATE)
-def own_gres(group: Group) -> Iterator[Breach]:
+@PCS.error(43, GRES, DATE)
+def own_gres(group: Group) -> Breaches:
+    """What Gres counts has a record in gres."""
     declared = {record.name or "gpu" for record in group.settings.gres}
     key, entries = asked(group)
     for entry in entries:
@@ -45,8 +45,9 @@ def own_gres(group: Group) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(83, "error", "Each record of gres names devices or detects them", source=GRES, date=DATE)
-def record_whole(record: GresRecord) -> Iterator[Breach]:
+@PCS.error(83, GRES, DATE)
+def record_whole(record: GresRecord) -> Breaches:
+    """Each record of gres names devices or detects them."""
     if record.name is None and not record.detects:
         off = " (`off` detects nothing)" if record.auto_detect else ""
         yield Breach(
@@ -62,8 +63,9 @@ def record_whole(record: GresRecord) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(84, "error", "A group has one record of GPUs", source=GRES, date=DATE)
-def one_gpu_record(group: Group) -> Iterator[Breach]:
+@PCS.error(84, GRES, DATE)
+def one_gpu_record(group: Group) -> Breaches:
+    """A group has one record of GPUs."""
     records = group.settings.gres
     gpus = [number for number, record in enumerate(records) if record.is_gpu]
     for number in gpus[1:]:
@@ -74,14 +76,9 @@ def one_gpu_record(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    85,
-    "error",
-    "The Slurm version detects devices, and knows the sockets",
-    source=f"{TOPOLOGY}; {GRES}",
-    date=DATE,
-)
-def detection(group: Group, settings: Pcs) -> Iterator[Breach]:
+@PCS.error(85, f"{TOPOLOGY}; {GRES}", DATE)
+def detection(group: Group, settings: Pcs) -> Breaches:
+    """The Slurm version detects devices, and knows the sockets."""
     version, since, own = settings.slurm_version, pcs_since("auto_detect"), pcs_since("detects_gpus")
     for number, record in enumerate(group.settings.gres):
         path = ("gres", number, "auto_detect")
@@ -103,10 +100,9 @@ def detection(group: Group, settings: Pcs) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(
-    86, "error", "Sockets divide the cores of the type, and L3 caches are counted", source=TOPOLOGY, date=DATE
-)
-def sockets(group: Group) -> Iterator[Breach]:
+@PCS.error(86, TOPOLOGY, DATE)
+def sockets(group: Group) -> Breaches:
+    """Sockets divide the cores of the type, and L3 caches are counted."""
     key, value = named(group.settings.slurm_settings, "sockets")
     kind = group.type
     if value.isdigit() and kind and kind.vcpu and kind.threads_per_core:
@@ -132,8 +128,9 @@ def sockets(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(87, "error", "Gres counts no more than gres declares, and of its type", source=GRES, date=DATE)
-def counts_agree(group: Group) -> Iterator[Breach]:
+@PCS.error(87, GRES, DATE)
+def counts_agree(group: Group) -> Breaches:
+    """Gres counts no more than gres declares, and of its type."""
     key, entries = asked(group)
     for entry in entries:
         records = [record for record in group.settings.gres if (record.name or "gpu") == entry.name]
@@ -142,8 +139,9 @@ def counts_agree(group: Group) -> Iterator[Breach]:
             yield Breach(("slurm_settings", key), f"PCS refuses {entry.name} here: {wrong}.", drop())
 
 
-@PCS.rule(88, "warning", "Jobs may ask for what gres declares", source=GRES, date=DATE)
-def not_schedulable(group: Group) -> Iterator[Breach]:
+@PCS.warning(88, GRES, DATE)
+def not_schedulable(group: Group) -> Breaches:
+    """Jobs may ask for what gres declares."""
     counted_names = {entry.name for entry in asked(group)[1]}
     for number, record in enumerate(group.settings.gres):
         name = record.name or "gpu"
@@ -155,8 +153,9 @@ def not_schedulable(group: Group) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(89, "warning", "Nodes whose devices are found at boot stay", source=MIG, date=DATE)
-def detected_and_elastic(group: Group) -> Iterator[Breach]:
+@PCS.warning(89, MIG, DATE)
+def detected_and_elastic(group: Group) -> Breaches:
+    """Nodes whose devices are found at boot stay."""
     found = [record for record in group.settings.gres if record.detects and not record.name]
     by_mig = group.settings.mig_key
     if (found or by_mig) and group.role == "compute" and group.settings.count < group.most_nodes:
@@ -168,8 +167,9 @@ def detected_and_elastic(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(98, "error", "GPUs are shared by MPS or by shards", source=TWIN, date="2026-11-28")
-def both_kinds(group: Group) -> Iterator[Breach]:
+@PCS.error(98, TWIN, "2026-11-28")
+def both_kinds(group: Group) -> Breaches:
+    """GPUs are shared by MPS or by shards."""
     key, entries = asked(group)
     if {entry.name for entry in entries} >= set(_SHARED):
         yield Breach(
@@ -180,8 +180,9 @@ def both_kinds(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(99, "warning", "Parts of GPUs divide evenly over them", source=SHARDS, date="2026-11-28")
-def uneven_parts(group: Group) -> Iterator[Breach]:
+@PCS.warning(99, SHARDS, "2026-11-28")
+def uneven_parts(group: Group) -> Breaches:
+    """Parts of GPUs divide evenly over them."""
     key, entries = asked(group)
     gpus = sum(entry.count for entry in entries if entry.name == "gpu")
     for entry in entries:
@@ -204,10 +205,9 @@ def uneven_parts(group: Group) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(
-    100, "warning", "Shared GPUs are not those of jobs on whole nodes", source=SHARDS, date="2026-11-28"
-)
-def parts_of_whole_nodes(group: Group, settings: Pcs) -> Iterator[Breach]:
+@PCS.warning(100, SHARDS, "2026-11-28")
+def parts_of_whole_nodes(group: Group, settings: Pcs) -> Breaches:
+    """Shared GPUs are not those of jobs on whole nodes."""
     key, entries = asked(group)
     shared = next((entry.name for entry in entries if entry.name in _SHARED), None)
     if shared is None or group.role != "compute":

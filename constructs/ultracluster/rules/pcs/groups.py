@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
 
 from ultracluster.catalog import Region
 from ultracluster.catalog.pcs import pcs_image_parameter, pcs_limit, pcs_name_limits, pcs_regions
@@ -12,7 +11,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCS
 
@@ -23,15 +22,14 @@ QUEUE_API = f"{API}, CreateQueue"
 QUOTAS = f"{GUIDE}, Endpoints and service quotas for AWS PCS"
 
 
-@PCS.rule(
+@PCS.error(
     1,
-    "error",
-    "AWS PCS is offered in the Region",
-    source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
-    date="2026-11-22",
+    f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
+    "2026-11-22",
     by_hand="aws pcs list-clusters --region <region>",
 )
-def region_has_pcs(home: Region, cluster: Cluster) -> Iterator[Breach]:
+def region_has_pcs(home: Region, cluster: Cluster) -> Breaches:
+    """AWS PCS is offered in the Region."""
     if home.pcs is False and home.name not in pcs_regions():
         yield Breach(
             (),
@@ -40,15 +38,14 @@ def region_has_pcs(home: Region, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
+@PCS.warning(
     2,
-    "warning",
-    "The PCS guide lists the Region",
-    source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
-    date="2026-11-22",
+    f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
+    "2026-11-22",
     by_hand="aws pcs list-clusters --region <region>",
 )
-def region_in_guide(home: Region, cluster: Cluster) -> Iterator[Breach]:
+def region_in_guide(home: Region, cluster: Cluster) -> Breaches:
+    """The PCS guide lists the Region."""
     if home.pcs is not False and home.name not in pcs_regions():
         yield Breach(
             (),
@@ -64,14 +61,9 @@ def _with_pcs(name: str) -> str:
     return difflib.get_close_matches(name, pcs_regions(), n=1, cutoff=0)[0]
 
 
-@PCS.rule(
-    3,
-    "warning",
-    "A PCS cluster has at most 10 node groups, or AWS raised the quota",
-    source=QUOTAS,
-    date="2026-11-22",
-)
-def group_limit(cluster: Cluster) -> Iterator[Breach]:
+@PCS.warning(3, QUOTAS, "2026-11-22")
+def group_limit(cluster: Cluster) -> Breaches:
+    """A PCS cluster has at most 10 node groups, or AWS raised the quota."""
     groups = [*cluster.with_role("login"), *cluster.with_role("compute")]
     most = pcs_limit("groups")
     if len(groups) > most:
@@ -88,14 +80,9 @@ def group_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    4,
-    "warning",
-    "A PCS cluster has at most 10 partitions, or AWS raised the quota",
-    source=QUOTAS,
-    date="2026-11-22",
-)
-def partition_limit(cluster: Cluster) -> Iterator[Breach]:
+@PCS.warning(4, QUOTAS, "2026-11-22")
+def partition_limit(cluster: Cluster) -> Breaches:
+    """A PCS cluster has at most 10 partitions, or AWS raised the quota."""
     count, most = len(cluster.partitions), pcs_limit("queues")
     if count > most:
         yield Breach(
@@ -110,18 +97,20 @@ def partition_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(5, "error", "Group names are 3 to 25 letters, digits and hyphens", source=GROUP_API)
-def group_names(group: Group) -> Iterator[Breach]:
+@PCS.error(5, GROUP_API)
+def group_names(group: Group) -> Breaches:
+    """Group names are 3 to 25 letters, digits and hyphens."""
     yield from _named(group.name, (), "a compute node group")
 
 
-@PCS.rule(6, "error", "Partition names are 3 to 25 letters, digits and hyphens", source=QUEUE_API)
-def partition_names(group: Group) -> Iterator[Breach]:
+@PCS.error(6, QUEUE_API)
+def partition_names(group: Group) -> Breaches:
+    """Partition names are 3 to 25 letters, digits and hyphens."""
     if group.role == "compute" and group.settings.partition:
         yield from _named(group.settings.partition, ("partition",), "a queue")
 
 
-def _named(name: str, path: YamlPath, what: str) -> Iterator[Breach]:
+def _named(name: str, path: YamlPath, what: str) -> Breaches:
     shortest, longest, form = pcs_name_limits()
     if shortest <= len(name) <= longest and re.fullmatch(form, name):
         return
@@ -135,15 +124,14 @@ def _named(name: str, path: YamlPath, what: str) -> Iterator[Breach]:
     )
 
 
-@PCS.rule(
+@PCS.error(
     10,
-    "error",
-    "Each PCS group names its image",
-    source=f"{GUIDE}, PCS-ready DLAMI; {GROUP_API} (AmiId)",
+    f"{GUIDE}, PCS-ready DLAMI; {GROUP_API} (AmiId)",
     by_hand="aws ssm get-parameter --name "
     "/aws/service/pcs/ami/dlami-base-ubuntu2404/<x86_64|arm64>/latest/ami-id --query Parameter.Value",
 )
-def image_is_pinned(group: Group, settings: Pcs) -> Iterator[Breach]:
+def image_is_pinned(group: Group, settings: Pcs) -> Breaches:
+    """Each PCS group names its image."""
     if group.settings.image is None and group.role in ("login", "compute"):
         parameter = pcs_image_parameter((group.type.architecture if group.type else "") or "x86_64")
         yield Breach(
@@ -156,8 +144,9 @@ def image_is_pinned(group: Group, settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(12, "warning", "Settings of partitions belong to partitions that exist", source=QUEUE_API)
-def partition_used(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+@PCS.warning(12, QUEUE_API)
+def partition_used(settings: Pcs, cluster: Cluster) -> Breaches:
+    """Settings of partitions belong to partitions that exist."""
     for name in settings.partitions:
         if name not in cluster.partitions:
             free = [queue for queue in cluster.partitions if queue not in settings.partitions]
@@ -169,8 +158,9 @@ def partition_used(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(14, "warning", "The cluster has a login node", source=f"{GUIDE}, Using login nodes")
-def some_login_nodes(cluster: Cluster) -> Iterator[Breach]:
+@PCS.warning(14, f"{GUIDE}, Using login nodes")
+def some_login_nodes(cluster: Cluster) -> Breaches:
+    """The cluster has a login node."""
     if not any(group.settings.count for group in cluster.with_role("login").values()):
         yield Breach(
             ("node_groups",),
@@ -180,13 +170,9 @@ def some_login_nodes(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    15,
-    "warning",
-    "scaledown_seconds is set only where idle nodes can end",
-    source=f"{API}, ClusterSlurmConfigurationRequest (scaleDownIdleTimeInSeconds)",
-)
-def scaledown_says_something(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+@PCS.warning(15, f"{API}, ClusterSlurmConfigurationRequest (scaleDownIdleTimeInSeconds)")
+def scaledown_says_something(settings: Pcs, cluster: Cluster) -> Breaches:
+    """scaledown_seconds is set only where idle nodes can end."""
     elastic = any(group.most_nodes > group.settings.count for group in cluster.groups.values())
     if "scaledown_seconds" in settings.model_fields_set and not elastic:
         yield Breach(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.pcs.groups import API, GUIDE
 from ultracluster.rules.sets import PCS
 
@@ -17,14 +15,9 @@ IDLE = f"{GUIDE}, Creating a compute node group in AWS PCS; {API}, ComputeNodeGr
 DATE = "2026-11-23"
 
 
-@PCS.rule(
-    90,
-    "warning",
-    "A group that grows on an interruptible reservation may shrink to none",
-    source=INTERRUPTIBLE,
-    date=DATE,
-)
-def keeps_what_is_lent(group: Group) -> Iterator[Breach]:
+@PCS.warning(90, INTERRUPTIBLE, DATE)
+def keeps_what_is_lent(group: Group) -> Breaches:
+    """A group that grows on an interruptible reservation may shrink to none."""
     lent = group.capacity.kind == "reservation" and group.capacity.takes_back
     if lent and 0 < group.settings.count < group.most_nodes:
         yield Breach(
@@ -35,14 +28,9 @@ def keeps_what_is_lent(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    91,
-    "warning",
-    "Jobs on capacity that is taken back start again",
-    source=f"{INTERRUPTIBLE}; Slurm, slurm.conf (JobRequeue)",
-    date=DATE,
-)
-def lost_jobs(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+@PCS.warning(91, f"{INTERRUPTIBLE}; Slurm, slurm.conf (JobRequeue)", DATE)
+def lost_jobs(settings: Pcs, cluster: Cluster) -> Breaches:
+    """Jobs on capacity that is taken back start again."""
     key = next((name for name in settings.slurm_settings if name.lower() == "jobrequeue"), "")
     taken = [name for name, group in cluster.with_role("compute").items() if group.capacity.takes_back]
     if key and str(settings.slurm_settings[key]) == "0" and taken:
@@ -54,8 +42,9 @@ def lost_jobs(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(92, "error", "The Slurm version has an idle time for each group", source=IDLE, date=DATE)
-def idle_time_version(group: Group, settings: Pcs) -> Iterator[Breach]:
+@PCS.error(92, IDLE, DATE)
+def idle_time_version(group: Group, settings: Pcs) -> Breaches:
+    """The Slurm version has an idle time for each group."""
     since = pcs_since("group_idle_time")
     if group.settings.scaledown_seconds and settings.slurm_version < since:
         yield Breach(
@@ -66,8 +55,9 @@ def idle_time_version(group: Group, settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(93, "warning", "A group with an idle time has nodes that can end", source=IDLE, date=DATE)
-def idle_time_unused(group: Group) -> Iterator[Breach]:
+@PCS.warning(93, IDLE, DATE)
+def idle_time_unused(group: Group) -> Breaches:
+    """A group with an idle time has nodes that can end."""
     if group.settings.scaledown_seconds and group.most_nodes == group.settings.count:
         yield Breach(
             ("scaledown_seconds",),

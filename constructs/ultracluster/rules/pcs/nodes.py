@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ultracluster.catalog import ultraservers
 from ultracluster.config.pcs import PROLOG, Pcs
@@ -11,7 +11,7 @@ from ultracluster.config.slurm import PROLOG_FLAGS, Partition
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of
 from ultracluster.model.network_cards import network_card_plan, takes_combined_efa
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.pcs.groups import API, GROUP_API, GUIDE
 from ultracluster.rules.sets import PCS
 
@@ -20,8 +20,9 @@ ULTRASERVERS = f"{GUIDE}, UltraServers in AWS PCS"
 IMEX = f"{GUIDE}, Configure UltraServer instances"
 
 
-@PCS.rule(22, "error", "An UltraServer group fits into one UltraServer", source=f"{ULTRASERVERS}; {BLOCKS}")
-def ultraserver_size(group: Group) -> Iterator[Breach]:
+@PCS.error(22, f"{ULTRASERVERS}; {BLOCKS}")
+def ultraserver_size(group: Group) -> Breaches:
+    """An UltraServer group fits into one UltraServer."""
     kind, count = group.type, group.settings.count
     if group.role != "compute" or kind is None or fabric_of(kind) != "ultraserver":
         return
@@ -38,8 +39,9 @@ def ultraserver_size(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(23, "error", "UltraServers have an exclusive partition of their own", source=ULTRASERVERS)
-def ultraserver_partition(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
+@PCS.error(23, ULTRASERVERS)
+def ultraserver_partition(cluster: Cluster, settings: Pcs) -> Breaches:
+    """UltraServers have an exclusive partition of their own."""
     for partition, groups in cluster.partitions.items():
         ultra = [name for name, group in groups.items() if _is_ultra(group)]
         if not ultra:
@@ -61,10 +63,9 @@ def ultraserver_partition(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(
-    24, "error", "Sizes of UltraServer groups in a partition differ by powers of two", source=ULTRASERVERS
-)
-def ultraserver_ratio(cluster: Cluster) -> Iterator[Breach]:
+@PCS.error(24, ULTRASERVERS)
+def ultraserver_ratio(cluster: Cluster) -> Breaches:
+    """Sizes of UltraServer groups in a partition differ by powers of two."""
     for groups in cluster.partitions.values():
         ultra = {name: group.most_nodes for name, group in groups.items() if _is_ultra(group)}
         least = min((count for count in ultra.values() if count), default=0)
@@ -83,14 +84,13 @@ def _is_ultra(group: Group) -> bool:
     return group.type is not None and fabric_of(group.type) == "ultraserver"
 
 
-@PCS.rule(
+@PCS.error(
     25,
-    "error",
-    "The network cards of the instance type are known",
-    source="EC2 User Guide, Maximize network bandwidth on instances with multiple network cards",
+    "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards",
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
 )
-def cards_known(group: Group) -> Iterator[Breach]:
+def cards_known(group: Group) -> Breaches:
+    """The network cards of the instance type are known."""
     if group.role != "compute" or group.type is None:
         return
     try:
@@ -103,14 +103,12 @@ def cards_known(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
+@PCS.warning(
     26,
-    "warning",
-    "EFA interfaces are of the kind that the PCS guide shows",
-    source=f"{GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, "
-    "architectures/aws-pcs",
+    f"{GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, architectures/aws-pcs",
 )
-def efa_only_open(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
+def efa_only_open(cluster: Cluster, settings: Pcs) -> Breaches:
+    """EFA interfaces are of the kind that the PCS guide shows."""
     for name, group in cluster.with_role("compute").items():
         kind = group.type
         if kind is None or kind.efa_interfaces == 0:
@@ -132,14 +130,13 @@ def efa_only_open(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
             return
 
 
-@PCS.rule(
+@PCS.warning(
     27,
-    "warning",
-    "UltraServers are set up for NVLink between nodes",
-    source=IMEX,
+    IMEX,
     by_hand="nvidia-imex-ctl -N  # in an exclusive job, on each of its nodes",
 )
-def imex(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+def imex(settings: Pcs, cluster: Cluster) -> Breaches:
+    """UltraServers are set up for NVLink between nodes."""
     if not any(group.type and group.type.imex for group in cluster.with_role("compute").values()):
         return
     given = {key.lower(): (key, str(value)) for key, value in settings.slurm_settings.items()}
@@ -155,7 +152,7 @@ def imex(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> Iterator[Breach]:
+def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> Breaches:
     if "prolog" in given and given["prolog"][1] != PROLOG:
         key, value = given["prolog"]
         yield Breach(
@@ -182,14 +179,13 @@ def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> It
         )
 
 
-@PCS.rule(
+@PCS.warning(
     30,
-    "warning",
-    "Spot pools are not chosen by price only",
-    source="EC2 User Guide, Use allocation strategies to determine how EC2 Fleet fulfills Spot capacity; "
+    "EC2 User Guide, Use allocation strategies to determine how EC2 Fleet fulfills Spot capacity; "
     f"{API}, SpotOptions",
 )
-def spot_allocation(group: Group) -> Iterator[Breach]:
+def spot_allocation(group: Group) -> Breaches:
+    """Spot pools are not chosen by price only."""
     if group.capacity.kind == "spot" and group.capacity.allocation == "lowest-price":
         yield Breach(
             ("capacity", "allocation"),
@@ -199,13 +195,9 @@ def spot_allocation(group: Group) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    31,
-    "warning",
-    "A group from a Capacity Block keeps all of its nodes",
-    source=f"{BLOCKS}; {GROUP_API} (scalingConfiguration)",
-)
-def block_is_elastic(group: Group) -> Iterator[Breach]:
+@PCS.warning(31, f"{BLOCKS}; {GROUP_API} (scalingConfiguration)")
+def block_is_elastic(group: Group) -> Breaches:
+    """A group from a Capacity Block keeps all of its nodes."""
     count, most = group.settings.count, group.most_nodes
     if group.role == "compute" and group.capacity.kind == "capacity-block" and count < most:
         yield Breach(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.network import Network
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import DROP, anywhere, drop, write
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.sets import PCS
 
@@ -15,8 +13,9 @@ REST = f"{GUIDE}, Slurm REST API in AWS PCS"
 DATE = "2026-11-23"
 
 
-@PCS.rule(94, "error", "The REST API and CLI filters are not used together", source=REST, date=DATE)
-def rest_with_filters(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(94, REST, DATE)
+def rest_with_filters(settings: Pcs) -> Breaches:
+    """The REST API and CLI filters are not used together."""
     key = next((name for name in settings.slurm_settings if name.lower() == "clifilterplugins"), "")
     if settings.rest and key:
         yield Breach(
@@ -26,14 +25,9 @@ def rest_with_filters(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    95,
-    "warning",
-    "The REST API answers questions about accounting",
-    source=f"{GUIDE}, Slurm REST API frequently asked questions in AWS PCS",
-    date=DATE,
-)
-def rest_without_accounting(settings: Pcs) -> Iterator[Breach]:
+@PCS.warning(95, f"{GUIDE}, Slurm REST API frequently asked questions in AWS PCS", DATE)
+def rest_without_accounting(settings: Pcs) -> Breaches:
+    """The REST API answers questions about accounting."""
     if settings.rest and settings.accounting.mode == "none":
         yield Breach(
             ("rest",),
@@ -42,14 +36,9 @@ def rest_without_accounting(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    96,
-    "error",
-    "The subnet of an IPv6 cluster has an IPv6 block",
-    source=f"{GUIDE}, AWS PCS VPC and subnet requirements and considerations",
-    date=DATE,
-)
-def ipv6_block(network: Network, settings: Pcs) -> Iterator[Breach]:
+@PCS.error(96, f"{GUIDE}, AWS PCS VPC and subnet requirements and considerations", DATE)
+def ipv6_block(network: Network, settings: Pcs) -> Breaches:
+    """The subnet of an IPv6 cluster has an IPv6 block."""
     if settings.network_type == "ipv6" and network.vpc and not network.subnet:
         yield Breach(
             ("subnet",),

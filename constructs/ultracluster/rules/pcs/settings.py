@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ultracluster.catalog.pcs import ConfigurationFile, SettingLevel, pcs_settings
 from ultracluster.catalog.slurm_refusals import SlurmFile, slurm_keys
@@ -11,7 +11,7 @@ from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, rename, write
 from ultracluster.config.slurm import Partition, SlurmSettings
 from ultracluster.model import Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.sets import PCS
 
@@ -34,8 +34,9 @@ def _settings(part: Pcs | Partition | Group) -> tuple[SettingLevel, SlurmSetting
             return "group", part.settings.slurm_settings
 
 
-@PCS.rule(40, "error", "PCS accepts each Slurm parameter at its level", source=CUSTOM)
-def setting_refused(part: Pcs | Partition | Group) -> Iterator[Breach]:
+@PCS.error(40, CUSTOM)
+def setting_refused(part: Pcs | Partition | Group) -> Breaches:
+    """PCS accepts each Slurm parameter at its level."""
     level, given = _settings(part)
     taken = pcs_settings(level)
     for name in given:
@@ -67,8 +68,9 @@ _PLACES: Mapping[SettingLevel, str] = {
 }
 
 
-@PCS.rule(42, "error", "The Slurm version has each parameter", source=CUSTOM)
-def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Iterator[Breach]:
+@PCS.error(42, CUSTOM)
+def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Breaches:
+    """The Slurm version has each parameter."""
     version = settings.slurm_version
     level, given = _settings(part)
     for name, value in given.items():
@@ -81,13 +83,9 @@ def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Iterator[Br
             )
 
 
-@PCS.rule(
-    44,
-    "warning",
-    "gpu_types is not set where Slurm detects the GPUs itself",
-    source=f"{GUIDE}, Configuring hardware topology in AWS PCS; {GRES}",
-)
-def types_hide_affinity(settings: Pcs) -> Iterator[Breach]:
+@PCS.warning(44, f"{GUIDE}, Configuring hardware topology in AWS PCS; {GRES}")
+def types_hide_affinity(settings: Pcs) -> Breaches:
+    """gpu_types is not set where Slurm detects the GPUs itself."""
     if settings.gpu_types and settings.slurm_version >= "26.05":
         yield Breach(
             ("gpu_types",),
@@ -97,10 +95,9 @@ def types_hide_affinity(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(
-    45, "error", "An exclusive partition does not share its nodes", source=f"{CUSTOM}; Slurm, slurm.conf"
-)
-def exclusive_twice(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(45, f"{CUSTOM}; Slurm, slurm.conf")
+def exclusive_twice(settings: Pcs) -> Breaches:
+    """An exclusive partition does not share its nodes."""
     exclusive = {name: partition for name, partition in settings.partitions.items() if partition.exclusive}
     for name, partition in exclusive.items():
         for key, value in partition.slurm_settings.items():
@@ -120,14 +117,9 @@ def exclusive_twice(settings: Pcs) -> Iterator[Breach]:
                 )
 
 
-@PCS.rule(
-    46,
-    "warning",
-    "A QOS exists before a partition names it",
-    source=f"{GUIDE}, Custom Slurm settings for AWS PCS queues",
-    by_hand="sacctmgr show qos",
-)
-def qos_later(partition: Partition) -> Iterator[Breach]:
+@PCS.warning(46, f"{GUIDE}, Custom Slurm settings for AWS PCS queues", by_hand="sacctmgr show qos")
+def qos_later(partition: Partition) -> Breaches:
+    """A QOS exists before a partition names it."""
     for name, value in partition.slurm_settings.items():
         if name.lower() in _QOS:
             yield Breach(
@@ -141,10 +133,9 @@ def qos_later(partition: Partition) -> Iterator[Breach]:
 _QOS = ("qos", "allowqos", "denyqos")
 
 
-@PCS.rule(
-    47, "error", "Accounting is on where settings require it", source=f"{GUIDE}, Slurm accounting in AWS PCS"
-)
-def needs_accounting(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(47, f"{GUIDE}, Slurm accounting in AWS PCS")
+def needs_accounting(settings: Pcs) -> Breaches:
+    """Accounting is on where settings require it."""
     if settings.accounting.mode == "standard":
         return
     asking: list[YamlPath] = [
@@ -167,8 +158,9 @@ def needs_accounting(settings: Pcs) -> Iterator[Breach]:
         )
 
 
-@PCS.rule(48, "error", "MinJobAge is 5 or more", source=CUSTOM)
-def job_age(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(48, CUSTOM)
+def job_age(settings: Pcs) -> Breaches:
+    """MinJobAge is 5 or more."""
     for name, value in settings.slurm_settings.items():
         if name.lower() == "minjobage" and not (str(value).isdigit() and int(value) >= 5):
             yield Breach(
@@ -178,13 +170,9 @@ def job_age(settings: Pcs) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(
-    49,
-    "error",
-    "No Slurm parameter is given twice (names ignore case)",
-    source="Slurm documentation, slurm.conf: names by any case",
-)
-def setting_twice(part: Pcs | Partition | Group) -> Iterator[Breach]:
+@PCS.error(49, "Slurm documentation, slurm.conf: names by any case")
+def setting_twice(part: Pcs | Partition | Group) -> Breaches:
+    """No Slurm parameter is given twice (names ignore case)."""
     seen: dict[str, str] = {}
     for name in _settings(part)[1]:
         first = seen.setdefault(name.lower(), name)
@@ -196,17 +184,19 @@ def setting_twice(part: Pcs | Partition | Group) -> Iterator[Breach]:
             )
 
 
-@PCS.rule(80, "error", "PCS accepts each parameter of cgroup.conf", source=CGROUP, date="2026-11-23")
-def cgroup_refused(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(80, CGROUP, "2026-11-23")
+def cgroup_refused(settings: Pcs) -> Breaches:
+    """PCS accepts each parameter of cgroup.conf."""
     yield from _not_in_file("cgroup", settings.cgroup_settings)
 
 
-@PCS.rule(81, "error", "PCS accepts each parameter of slurmdbd.conf", source=SLURMDBD, date="2026-11-23")
-def slurmdbd_refused(settings: Pcs) -> Iterator[Breach]:
+@PCS.error(81, SLURMDBD, "2026-11-23")
+def slurmdbd_refused(settings: Pcs) -> Breaches:
+    """PCS accepts each parameter of slurmdbd.conf."""
     yield from _not_in_file("slurmdbd", settings.slurmdbd_settings)
 
 
-def _not_in_file(file: ConfigurationFile, given: SlurmSettings) -> Iterator[Breach]:
+def _not_in_file(file: ConfigurationFile, given: SlurmSettings) -> Breaches:
     taken = pcs_settings(file)
     for name in given:
         if name not in taken:
@@ -218,14 +208,13 @@ def _not_in_file(file: ConfigurationFile, given: SlurmSettings) -> Iterator[Brea
             )
 
 
-@PCS.rule(
+@PCS.error(
     82,
-    "error",
-    "Slurm parameters that exclude each other are not set together",
-    source=f"{CUSTOM} (HealthCheckNodeState, SlurmctldParameters); {GUIDE}, Slurm metrics in AWS PCS",
-    date="2026-11-23",
+    f"{CUSTOM} (HealthCheckNodeState, SlurmctldParameters); {GUIDE}, Slurm metrics in AWS PCS",
+    "2026-11-23",
 )
-def settings_exclude(settings: Pcs) -> Iterator[Breach]:
+def settings_exclude(settings: Pcs) -> Breaches:
+    """Slurm parameters that exclude each other are not set together."""
     given = {name.lower(): (name, str(value)) for name, value in settings.slurm_settings.items()}
     yield from _reboot_only(given)
     yield from _step_manager(given)
@@ -240,7 +229,7 @@ def _words(given: _Given, name: str) -> set[str]:
     return {word.strip().lower() for word in given.get(name, ("", ""))[1].strip('"').split(",")} - {""}
 
 
-def _reboot_only(given: _Given) -> Iterator[Breach]:
+def _reboot_only(given: _Given) -> Breaches:
     words = _words(given, "healthchecknodestate")
     if "reboot_only" in words and len(words) > 1:
         name, value = given["healthchecknodestate"]
@@ -251,7 +240,7 @@ def _reboot_only(given: _Given) -> Iterator[Breach]:
         )
 
 
-def _step_manager(given: _Given) -> Iterator[Breach]:
+def _step_manager(given: _Given) -> Breaches:
     flags = _words(given, "prologflags")
     if "enable_stepmgr" in _words(given, "slurmctldparameters") and flags and "contain" not in flags:
         name, value = given["prologflags"]
@@ -262,7 +251,7 @@ def _step_manager(given: _Given) -> Iterator[Breach]:
         )
 
 
-def _own_metrics(given: _Given) -> Iterator[Breach]:
+def _own_metrics(given: _Given) -> Breaches:
     if "metricstype" not in given:
         return
     if "privatedata" in given:

@@ -10,7 +10,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask, rename, write
 from ultracluster.config.users import User
 from ultracluster.model.people import named_groups
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import USR
 
 DATE = "2026-11-22"
@@ -20,8 +20,9 @@ FIRST_FREE = 2000
 """Where free ids are looked for: above what images give to users."""
 
 
-@USR.rule(1, "error", "A user id is one user's", source=f"{USERADD}; {NFS}", date=DATE)
-def same_uid(environment: Environment) -> Iterator[Breach]:
+@USR.error(1, f"{USERADD}; {NFS}", DATE)
+def same_uid(environment: Environment) -> Breaches:
+    """A user id is one user's."""
     seen: dict[int, str] = {}
     for name, user in environment.users.items():
         first = seen.setdefault(user.uid, name)
@@ -33,8 +34,9 @@ def same_uid(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@USR.rule(2, "error", "A group has one id, and an id one group", source=f"{USERADD}; {NFS}", date=DATE)
-def group_ids(environment: Environment) -> Iterator[Breach]:
+@USR.error(2, f"{USERADD}; {NFS}", DATE)
+def group_ids(environment: Environment) -> Breaches:
+    """A group has one id, and an id one group."""
     users = environment.users
     ids: dict[str, int] = {}
     names: dict[int, str] = {}
@@ -73,8 +75,9 @@ def group_ids(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@USR.rule(3, "error", "A group has an id, the same on every node", source=f"{USERADD}; {NFS}", date=DATE)
-def group_without_id(environment: Environment) -> Iterator[Breach]:
+@USR.error(3, f"{USERADD}; {NFS}", DATE)
+def group_without_id(environment: Environment) -> Breaches:
+    """A group has an id, the same on every node."""
     known = {name for _, name, _ in named_groups(environment.users)} | environment.users.keys()
     for name, user in environment.users.items():
         for number, group in enumerate(user.groups):
@@ -86,14 +89,9 @@ def group_without_id(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@USR.rule(
-    4,
-    "error",
-    "Users and groups are none of the image or of its services",
-    source="catalog/node_accounts.json, with the source of each name",
-    date=DATE,
-)
-def names_of_others(environment: Environment) -> Iterator[Breach]:
+@USR.error(4, "catalog/node_accounts.json, with the source of each name", DATE)
+def names_of_others(environment: Environment) -> Breaches:
+    """Users and groups are none of the image or of its services."""
     taken = taken_names()
     for name, user in environment.users.items():
         if name in taken or name.startswith("systemd-"):
@@ -114,14 +112,9 @@ def names_of_others(environment: Environment) -> Iterator[Breach]:
                     )
 
 
-@USR.rule(
-    5,
-    "error",
-    "User and group ids are free on the images",
-    source="catalog/node_accounts.json, with the source of each range",
-    date=DATE,
-)
-def ids_of_others(environment: Environment) -> Iterator[Breach]:
+@USR.error(5, "catalog/node_accounts.json, with the source of each range", DATE)
+def ids_of_others(environment: Environment) -> Breaches:
+    """User and group ids are free on the images."""
     places = [
         (("users", name, field), getattr(user, field))
         for name, user in environment.users.items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from ultracluster.config.directory import Directory
@@ -12,7 +11,7 @@ from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.directory import directory_home
 from ultracluster.model.people import named_groups
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import KUBERNETES, PCL, SLURM, USR
 
@@ -22,15 +21,14 @@ _LDAP = "sssd-ldap manual"
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
-@USR.rule(
+@USR.error(
     30,
-    "error",
-    "A directory on nodes is for Slurm",
-    source="Kubernetes documentation, Authenticating: people come through the API, as IAM roles on EKS",
-    date=DATE,
+    "Kubernetes documentation, Authenticating: people come through the API, as IAM roles on EKS",
+    DATE,
     kinds=KUBERNETES,
 )
-def on_kubernetes(cluster: Cluster) -> Iterator[Breach]:
+def on_kubernetes(cluster: Cluster) -> Breaches:
+    """A directory on nodes is for Slurm."""
     if cluster.environment.directory:
         yield Breach(
             ("directory",),
@@ -39,15 +37,9 @@ def on_kubernetes(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@USR.rule(
-    31,
-    "error",
-    "ParallelCluster sets its nodes' directory up itself",
-    source="ParallelCluster User Guide, DirectoryService",
-    date=DATE,
-    kinds=PARALLELCLUSTER,
-)
-def on_parallelcluster(cluster: Cluster, directory: Directory) -> Iterator[Breach]:
+@USR.error(31, "ParallelCluster User Guide, DirectoryService", DATE, kinds=PARALLELCLUSTER)
+def on_parallelcluster(cluster: Cluster, directory: Directory) -> Breaches:
+    """ParallelCluster sets its nodes' directory up itself."""
     settings: Any = cluster.settings
     own = settings.directory_service is not None
     yield Breach(
@@ -61,14 +53,9 @@ def on_parallelcluster(cluster: Cluster, directory: Directory) -> Iterator[Breac
     )
 
 
-@USR.rule(
-    32,
-    "error",
-    "Nothing crosses the network to a directory in the clear",
-    source=f"{_LDAP}: ldap_uri, ldap_id_use_start_tls; RFC 4511, 4.14 (StartTLS on TLS is refused)",
-    date=DATE,
-)
-def in_the_clear(directory: Directory) -> Iterator[Breach]:
+@USR.error(32, f"{_LDAP}: ldap_uri, ldap_id_use_start_tls; RFC 4511, 4.14 (StartTLS on TLS is refused)", DATE)
+def in_the_clear(directory: Directory) -> Breaches:
+    """Nothing crosses the network to a directory in the clear."""
     for number, uri in enumerate(directory.uris):
         if directory.start_tls and uri.startswith("ldaps://"):
             yield Breach(
@@ -86,16 +73,14 @@ def in_the_clear(directory: Directory) -> Iterator[Breach]:
             )
 
 
-@USR.rule(
+@USR.error(
     33,
-    "error",
-    "Nodes may reach the servers of a directory",
-    source="Amazon VPC User Guide, Security group rules: what no rule lets out stays in; ours lets out 80 "
-    "and 443",
-    date=DATE,
+    "Amazon VPC User Guide, Security group rules: what no rule lets out stays in; ours lets out 80 and 443",
+    DATE,
     kinds=OURS,
 )
-def out_of_reach(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
+def out_of_reach(directory: Directory, cluster: Cluster) -> Breaches:
+    """Nodes may reach the servers of a directory."""
     made_here = cluster.environment.network.security_group is None
     if made_here and not directory.server_networks and not set(directory.ports) <= {80, 443}:
         ports = " and ".join(map(str, directory.ports))
@@ -106,15 +91,14 @@ def out_of_reach(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@USR.rule(
+@USR.warning(
     34,
-    "warning",
-    "Images bring SSSD where nodes cannot install it",
-    source="lifecycle_scripts/steps/directory.sh; of which images bring SSSD no list is published",
-    date=DATE,
+    "lifecycle_scripts/steps/directory.sh; of which images bring SSSD no list is published",
+    DATE,
     kinds=OURS,
 )
-def not_in_the_image(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
+def not_in_the_image(directory: Directory, cluster: Cluster) -> Breaches:
+    """Images bring SSSD where nodes cannot install it."""
     environment = cluster.environment
     # Amazon Linux has its packages in S3
     if environment.network.egress == "closed" and environment.admin_user == "ubuntu":
@@ -126,14 +110,9 @@ def not_in_the_image(directory: Directory, cluster: Cluster) -> Iterator[Breach]
         )
 
 
-@USR.rule(
-    35,
-    "error",
-    "Ids of a directory come from where it has them",
-    source=f"{_LDAP}: ID MAPPING is for objectSid of Active Directory; min_id and max_id",
-    date=DATE,
-)
-def ids_from_nowhere(directory: Directory) -> Iterator[Breach]:
+@USR.error(35, f"{_LDAP}: ID MAPPING is for objectSid of Active Directory; min_id and max_id", DATE)
+def ids_from_nowhere(directory: Directory) -> Breaches:
+    """Ids of a directory come from where it has them."""
     if directory.kind == "ldap" and directory.ids == "from-sid":
         yield Breach(
             ("ids",),
@@ -149,15 +128,14 @@ def ids_from_nowhere(directory: Directory) -> Iterator[Breach]:
         )
 
 
-@USR.rule(
+@USR.warning(
     36,
-    "warning",
-    "Homes of a directory's users are on a shared file system",
-    source="Slurm documentation, Quick Start Administrator Guide: jobs start in the folder they came from",
-    date=DATE,
+    "Slurm documentation, Quick Start Administrator Guide: jobs start in the folder they came from",
+    DATE,
     kinds=OURS,
 )
-def homes_on_each_node(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
+def homes_on_each_node(directory: Directory, cluster: Cluster) -> Breaches:
+    """Homes of a directory's users are on a shared file system."""
     storage, lustre = cluster.environment.storage, cluster.lustre
     mounts = [storage.openzfs.mount_path] if storage.openzfs else []
     mounts += [lustre.mount_path] if lustre else []
@@ -172,15 +150,11 @@ def homes_on_each_node(directory: Directory, cluster: Cluster) -> Iterator[Breac
         )
 
 
-@USR.rule(
-    37,
-    "error",
-    "Users of the file and of the directory have different ids",
-    source="files on shared file systems belong to numbers (NFS, RFC 7530 with AUTH_SYS)",
-    date=DATE,
-    kinds=OURS,
+@USR.error(
+    37, "files on shared file systems belong to numbers (NFS, RFC 7530 with AUTH_SYS)", DATE, kinds=OURS
 )
-def ids_of_both(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
+def ids_of_both(directory: Directory, cluster: Cluster) -> Breaches:
+    """Users of the file and of the directory have different ids."""
     low, high = directory.id_range
     users = cluster.environment.users
     places: list[tuple[YamlPath, int]] = [
@@ -200,15 +174,9 @@ def ids_of_both(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@USR.rule(
-    38,
-    "error",
-    "Nodes run the scripts that set a directory up",
-    source="lifecycle_scripts/steps/directory.sh",
-    date=DATE,
-    kinds=OURS,
-)
-def no_scripts(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
+@USR.error(38, "lifecycle_scripts/steps/directory.sh", DATE, kinds=OURS)
+def no_scripts(directory: Directory, cluster: Cluster) -> Breaches:
+    """Nodes run the scripts that set a directory up."""
     if not cluster.runs_scripts:
         yield Breach(
             (),
@@ -217,15 +185,14 @@ def no_scripts(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@USR.rule(
+@USR.error(
     39,
-    "error",
-    "The password of a directory's reader is root's",
-    source="EC2 User Guide, Instance metadata: whoever reaches it has the credentials of the node's role",
-    date=DATE,
+    "EC2 User Guide, Instance metadata: whoever reaches it has the credentials of the node's role",
+    DATE,
     kinds=OURS,
 )
-def password_for_all(directory: Directory, cluster: Cluster) -> Iterator[Breach]:
+def password_for_all(directory: Directory, cluster: Cluster) -> Breaches:
+    """The password of a directory's reader is root's."""
     if cluster.environment.access.node_metadata == "everyone":
         yield Breach(
             (),
@@ -235,8 +202,9 @@ def password_for_all(directory: Directory, cluster: Cluster) -> Iterator[Breach]
         )
 
 
-@USR.rule(40, "error", "An access filter is a whole LDAP filter", source="RFC 4515, section 3", date=DATE)
-def broken_filter(directory: Directory) -> Iterator[Breach]:
+@USR.error(40, "RFC 4515, section 3", DATE)
+def broken_filter(directory: Directory) -> Breaches:
+    """An access filter is a whole LDAP filter."""
     text = directory.access_filter or ""
     depth = 0
     for at, character in enumerate(text):
@@ -253,14 +221,9 @@ def broken_filter(directory: Directory) -> Iterator[Breach]:
     )
 
 
-@USR.rule(
-    41,
-    "error",
-    "A directory's certificates are whole, and no key is among them",
-    source="RFC 7468, section 5",
-    date=DATE,
-)
-def broken_certificates(directory: Directory) -> Iterator[Breach]:
+@USR.error(41, "RFC 7468, section 5", DATE)
+def broken_certificates(directory: Directory) -> Breaches:
+    """A directory's certificates are whole, and no key is among them."""
     text = (directory.ca_certificate or "").strip()
     if not text or re.fullmatch(r"(/[A-Za-z0-9._-]+)+", text):
         return
@@ -277,15 +240,9 @@ def broken_certificates(directory: Directory) -> Iterator[Breach]:
     )
 
 
-@USR.rule(
-    42,
-    "warning",
-    "People reach the nodes of their jobs only",
-    source="Slurm documentation, pam_slurm_adopt",
-    date=DATE,
-    kinds=SLURM,
-)
-def ssh_for_all(cluster: Cluster) -> Iterator[Breach]:
+@USR.warning(42, "Slurm documentation, pam_slurm_adopt", DATE, kinds=SLURM)
+def ssh_for_all(cluster: Cluster) -> Breaches:
+    """People reach the nodes of their jobs only."""
     environment = cluster.environment
     if environment.access.node_ssh == "open" and (environment.users or environment.directory):
         yield Breach(
@@ -296,8 +253,9 @@ def ssh_for_all(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@USR.rule(43, "error", "A directory has a server", source=f"{_LDAP}: ldap_uri", date=DATE)
-def no_server(directory: Directory) -> Iterator[Breach]:
+@USR.error(43, f"{_LDAP}: ldap_uri", DATE)
+def no_server(directory: Directory) -> Breaches:
+    """A directory has a server."""
     if not directory.uris:
         yield Breach(
             ("uris",),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.base import is_token
 from ultracluster.config.remedy import ask, drop
 from ultracluster.config.users import User
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import USR
 
@@ -19,8 +18,9 @@ SHORTEST_RSA = 256
 """Bytes of the numbers of a key of 2048 bits; RequiredRSASize of sshd refuses shorter ones."""
 
 
-@USR.rule(9, "warning", "A user can get in", source=f"{RUN_AS}; sshd manual", date=DATE)
-def no_way_in(user: User) -> Iterator[Breach]:
+@USR.warning(9, f"{RUN_AS}; sshd manual", DATE)
+def no_way_in(user: User) -> Breaches:
+    """A user can get in."""
     if not user.keys and not user.principals:
         yield Breach(
             (),
@@ -29,8 +29,9 @@ def no_way_in(user: User) -> Iterator[Breach]:
         )
 
 
-@USR.rule(10, "error", "A key is a whole public key", source="RFC 4253, 6.6; sshd manual", date=DATE)
-def broken_key(user: User) -> Iterator[Breach]:
+@USR.error(10, "RFC 4253, 6.6; sshd manual", DATE)
+def broken_key(user: User) -> Breaches:
+    """A key is a whole public key."""
     for number, key in enumerate(user.keys):
         if why := _fault(key):
             yield Breach(
@@ -40,8 +41,9 @@ def broken_key(user: User) -> Iterator[Breach]:
             )
 
 
-@USR.rule(11, "warning", "One key, or one principal, opens one user's sessions", source=RUN_AS, date=DATE)
-def shared_way_in(environment: Environment) -> Iterator[Breach]:
+@USR.warning(11, RUN_AS, DATE)
+def shared_way_in(environment: Environment) -> Breaches:
+    """One key, or one principal, opens one user's sessions."""
     for field in ("keys", "principals"):
         seen: dict[str, str] = {}
         for name, user in environment.users.items():
@@ -56,8 +58,9 @@ def shared_way_in(environment: Environment) -> Iterator[Breach]:
                     )
 
 
-@USR.rule(12, "warning", "A principal is not everybody", source="IAM User Guide, ArnLike", date=DATE)
-def everybody(user: User) -> Iterator[Breach]:
+@USR.warning(12, "IAM User Guide, ArnLike", DATE)
+def everybody(user: User) -> Breaches:
+    """A principal is not everybody."""
     for number, pattern in enumerate(user.principals):
         if not is_token(pattern) and set(pattern.rsplit(":", 1)[-1].partition("/")[2]) <= set("*/"):
             yield Breach(

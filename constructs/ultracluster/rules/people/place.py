@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.people import homes_of
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import KUBERNETES, SLURM, USR
 
 
-@USR.rule(
+@USR.error(
     13,
-    "error",
-    "Accounts on nodes are for Slurm",
-    source="Kubernetes documentation, Authenticating: there are no user objects, and pods run as numbers",
-    date=DATE,
+    "Kubernetes documentation, Authenticating: there are no user objects, and pods run as numbers",
+    DATE,
     kinds=KUBERNETES,
 )
-def on_kubernetes(cluster: Cluster) -> Iterator[Breach]:
+def on_kubernetes(cluster: Cluster) -> Breaches:
+    """Accounts on nodes are for Slurm."""
     if cluster.environment.users:
         yield Breach(
             ("users",),
@@ -31,15 +28,9 @@ def on_kubernetes(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@USR.rule(
-    14,
-    "error",
-    "Nodes run the scripts that make accounts",
-    source="lifecycle_scripts/steps/users.sh",
-    date=DATE,
-    kinds=SLURM,
-)
-def no_scripts(cluster: Cluster) -> Iterator[Breach]:
+@USR.error(14, "lifecycle_scripts/steps/users.sh", DATE, kinds=SLURM)
+def no_scripts(cluster: Cluster) -> Breaches:
+    """Nodes run the scripts that make accounts."""
     if cluster.environment.users and not cluster.runs_scripts:
         yield Breach(
             ("users",),
@@ -48,15 +39,14 @@ def no_scripts(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@USR.rule(
+@USR.warning(
     15,
-    "warning",
-    "Homes are on a shared file system",
-    source="Slurm documentation, Quick Start Administrator Guide: jobs start in the folder they came from",
-    date=DATE,
+    "Slurm documentation, Quick Start Administrator Guide: jobs start in the folder they came from",
+    DATE,
     kinds=SLURM,
 )
-def homes_on_each_node(cluster: Cluster) -> Iterator[Breach]:
+def homes_on_each_node(cluster: Cluster) -> Breaches:
+    """Homes are on a shared file system."""
     if cluster.environment.users and cluster.runs_scripts and not homes_of(cluster).shared:
         yield Breach(
             ("users",),
@@ -65,15 +55,14 @@ def homes_on_each_node(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@USR.rule(
+@USR.error(
     16,
-    "error",
-    "People are not the services that reach the metadata",
-    source="EC2 User Guide, Instance metadata: whoever reaches it has the credentials of the node's role",
-    date=DATE,
+    "EC2 User Guide, Instance metadata: whoever reaches it has the credentials of the node's role",
+    DATE,
     kinds=SLURM,
 )
-def metadata_for_people(cluster: Cluster) -> Iterator[Breach]:
+def metadata_for_people(cluster: Cluster) -> Breaches:
+    """People are not the services that reach the metadata."""
     access = cluster.environment.access
     for number, name in enumerate(access.metadata_users):
         if name in cluster.environment.users:
@@ -84,15 +73,9 @@ def metadata_for_people(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@USR.rule(
-    17,
-    "error",
-    "The sessions' own user is not one of the users",
-    source="lifecycle_scripts/steps/session_user.sh",
-    date=DATE,
-    kinds=SLURM,
-)
-def session_user_twice(cluster: Cluster) -> Iterator[Breach]:
+@USR.error(17, "lifecycle_scripts/steps/session_user.sh", DATE, kinds=SLURM)
+def session_user_twice(cluster: Cluster) -> Breaches:
+    """The sessions' own user is not one of the users."""
     user = cluster.environment.access.session_user
     if user is not None and user in cluster.environment.users:
         yield Breach(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import SLURM, USR
 
 SACCTMGR = "sacctmgr manual (associations, DefaultAccount)"
 
 
-@USR.rule(6, "error", "A user's team exists", source=SACCTMGR, date=DATE)
-def unknown_team(environment: Environment) -> Iterator[Breach]:
+@USR.error(6, SACCTMGR, DATE)
+def unknown_team(environment: Environment) -> Breaches:
+    """A user's team exists."""
     for name, user in environment.users.items():
         if user.team is not None and user.team not in environment.teams:
             near = difflib.get_close_matches(user.team, environment.teams, 1) or list(environment.teams)[:1]
@@ -26,8 +26,9 @@ def unknown_team(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@USR.rule(7, "warning", "A user is in one team", source=SACCTMGR, date=DATE, kinds=SLURM)
-def two_teams(environment: Environment) -> Iterator[Breach]:
+@USR.warning(7, SACCTMGR, DATE, kinds=SLURM)
+def two_teams(environment: Environment) -> Breaches:
+    """A user is in one team."""
     for name, user in environment.users.items():
         listed = [team for team, one in environment.teams.items() if name in one.users]
         first = user.team or (listed[0] if listed else None)
@@ -42,10 +43,9 @@ def two_teams(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@USR.rule(
-    8, "warning", "Users of teams have an account on the nodes", source=SACCTMGR, date=DATE, kinds=SLURM
-)
-def no_account(environment: Environment) -> Iterator[Breach]:
+@USR.warning(8, SACCTMGR, DATE, kinds=SLURM)
+def no_account(environment: Environment) -> Breaches:
+    """Users of teams have an account on the nodes."""
     if not environment.users:
         return  # accounts are made in another way
     for team_name, team in environment.teams.items():

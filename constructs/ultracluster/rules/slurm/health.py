@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HPS, KUBERNETES, PCL, PCS, SLU
 from ultracluster.scripts_folder import scripts_folder
 
@@ -25,16 +24,15 @@ _OURS = {
 }
 
 
-@SLU.rule(
+@SLU.error(
     40,
-    "error",
-    "Only Slurm nodes have our health checks",
-    source="this package: on Kubernetes the EKS node monitoring agent and HyperPod's health monitoring agent "
+    "this package: on Kubernetes the EKS node monitoring agent and HyperPod's health monitoring agent "
     "find faults, and the services repair nodes (Amazon EKS User Guide, node health)",
-    date=DATE,
+    DATE,
     kinds=KUBERNETES,
 )
-def on_kubernetes(environment: Environment) -> Iterator[Breach]:
+def on_kubernetes(environment: Environment) -> Breaches:
+    """Only Slurm nodes have our health checks."""
     if "health" in environment.model_fields_set and environment.health.mode != "off":
         yield Breach(
             ("health",),
@@ -44,14 +42,9 @@ def on_kubernetes(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@SLU.rule(
-    41,
-    "error",
-    "Checks and faults that are left out exist",
-    source="this package: lifecycle_scripts/health, and its faults.json",
-    date=DATE,
-)
-def unknown_check(environment: Environment) -> Iterator[Breach]:
+@SLU.error(41, "this package: lifecycle_scripts/health, and its faults.json", DATE)
+def unknown_check(environment: Environment) -> Breaches:
+    """Checks and faults that are left out exist."""
     known = check_names()
     ignored = environment.health.ignore
     rows = fault_rows() if set(ignored) - set(known) else []
@@ -66,15 +59,14 @@ def unknown_check(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@SLU.rule(
+@SLU.warning(
     42,
-    "warning",
-    "HyperPod repairs the nodes that our checks take out",
-    source="SageMaker Developer Guide, automatic node recovery and auto-resume (NodeRecovery Automatic)",
-    date=DATE,
+    "SageMaker Developer Guide, automatic node recovery and auto-resume (NodeRecovery Automatic)",
+    DATE,
     kinds=HPS.kinds,
 )
-def nobody_repairs(environment: Environment, settings: HyperPodSlurm) -> Iterator[Breach]:
+def nobody_repairs(environment: Environment, settings: HyperPodSlurm) -> Breaches:
+    """HyperPod repairs the nodes that our checks take out."""
     if environment.health.mode == "enforce" and settings.node_recovery == "none":
         yield Breach(
             ("orchestrator", "node_recovery"),
@@ -84,15 +76,14 @@ def nobody_repairs(environment: Environment, settings: HyperPodSlurm) -> Iterato
         )
 
 
-@SLU.rule(
+@SLU.warning(
     43,
-    "warning",
-    "ParallelCluster replaces what is drained",
-    source="aws/aws-parallelcluster-node, slurm_plugin/clustermgtd.py (terminate_drain_nodes, by default on)",
-    date=DATE,
+    "aws/aws-parallelcluster-node, slurm_plugin/clustermgtd.py (terminate_drain_nodes, by default on)",
+    DATE,
     kinds=PCL.kinds,
 )
-def replaced_anyway(environment: Environment) -> Iterator[Breach]:
+def replaced_anyway(environment: Environment) -> Breaches:
+    """ParallelCluster replaces what is drained."""
     health = environment.health
     if health.mode == "enforce" and not health.replace:
         yield Breach(
@@ -103,15 +94,14 @@ def replaced_anyway(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@SLU.rule(
+@SLU.warning(
     44,
-    "warning",
-    "Slurm's own programs run our checks",
-    source="slurm.conf manual (Prolog, Epilog, HealthCheckProgram)",
-    date=DATE,
+    "slurm.conf manual (Prolog, Epilog, HealthCheckProgram)",
+    DATE,
     kinds=(PCL.kinds or frozenset()) | (PCS.kinds or frozenset()),
 )
-def not_called(environment: Environment, settings: ParallelCluster | Pcs) -> Iterator[Breach]:
+def not_called(environment: Environment, settings: ParallelCluster | Pcs) -> Breaches:
+    """Slurm's own programs run our checks."""
     if environment.health.mode == "off":
         return
     # ParallelCluster has its own prolog and epilog, and refuses others.
@@ -127,16 +117,15 @@ def not_called(environment: Environment, settings: ParallelCluster | Pcs) -> Ite
             )
 
 
-@SLU.rule(
+@SLU.warning(
     45,
-    "warning",
-    "The nodes' Python runs our programs",
-    source="Red Hat, RHEL 8: python3 is 3.6, without security updates since December 2021; this package's "
+    "Red Hat, RHEL 8: python3 is 3.6, without security updates since December 2021; this package's "
     "programs for nodes are written for 3.9 and newer",
-    date=DATE,
+    DATE,
     kinds=PCL.kinds,
 )
-def old_python(environment: Environment, settings: ParallelCluster) -> Iterator[Breach]:
+def old_python(environment: Environment, settings: ParallelCluster) -> Breaches:
+    """The nodes' Python runs our programs."""
     if settings.os not in ("rhel8", "rocky8"):
         return
     lost = [

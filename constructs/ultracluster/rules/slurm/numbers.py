@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
@@ -20,7 +20,7 @@ from ultracluster.model.slurm_node import (
     reset_cpus,
     whole_product,
 )
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import SLU, SLURM
 
 DATE = "2026-11-28"
@@ -33,10 +33,9 @@ _WASTE = 0.8
 """Share of the type's memory below which RealMemory leaves much to no job; services write 0.95."""
 
 
-@SLU.rule(
-    48, "error", "slurm.conf states no more of a node than it has", source=_NODES, date=DATE, kinds=SLURM
-)
-def more_than_registered(group: Group, settings: Slurm) -> Iterator[Breach]:
+@SLU.error(48, _NODES, DATE, kinds=SLURM)
+def more_than_registered(group: Group, settings: Slurm) -> Breaches:
+    """slurm.conf states no more of a node than it has."""
     node = registered(group, settings)
     if node is None or group.role != "compute" or isinstance(settings, HyperPodSlurm):
         return  # HyperPod writes the lines of nodes itself, and takes none
@@ -67,7 +66,7 @@ def _most(one: Above) -> Remedy:
             return drop()
 
 
-def _product(group: Group, node: Registered) -> Iterator[Breach]:
+def _product(group: Group, node: Registered) -> Breaches:
     """Sockets, cores and threads together: ParallelCluster writes CPUs beside them."""
     given = group.settings.slurm_settings
     names = ("Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore")
@@ -94,7 +93,7 @@ def _product(group: Group, node: Registered) -> Iterator[Breach]:
         )
 
 
-def _sockets_of_pcs(group: Group, node: Registered, settings: Pcs) -> Iterator[Breach]:
+def _sockets_of_pcs(group: Group, node: Registered, settings: Pcs) -> Breaches:
     """With GPUs that slurmd detects, whose cores must lie within one socket."""
     given = group.settings.slurm_settings
     key, _ = named(given, "sockets")
@@ -117,15 +116,14 @@ def _sockets_of_pcs(group: Group, node: Registered, settings: Pcs) -> Iterator[B
         )
 
 
-@SLU.rule(
+@SLU.warning(
     49,
-    "warning",
-    "Slurm shares out all that a node has, and no more",
-    source=f"{_NODES}; aws/aws-parallelcluster-cookbook, slurm_attributes.rb (0.95 of the memory)",
-    date=DATE,
+    f"{_NODES}; aws/aws-parallelcluster-cookbook, slurm_attributes.rb (0.95 of the memory)",
+    DATE,
     kinds=SLURM,
 )
-def not_shared_out(group: Group, settings: Slurm) -> Iterator[Breach]:
+def not_shared_out(group: Group, settings: Slurm) -> Breaches:
+    """Slurm shares out all that a node has, and no more."""
     node = registered(group, settings)
     if node is None or group.role != "compute" or isinstance(settings, HyperPodSlurm):
         return
@@ -158,16 +156,15 @@ def not_shared_out(group: Group, settings: Slurm) -> Iterator[Breach]:
             )
 
 
-@SLU.rule(
+@SLU.warning(
     50,
-    "warning",
-    "Defaults of memory and CPUs fit the nodes",
-    source="SchedMD/slurm, src/slurmctld/job_mgr.c and src/common/read_config.c, slurm-26-05-3-1: a request "
+    "SchedMD/slurm, src/slurmctld/job_mgr.c and src/common/read_config.c, slurm-26-05-3-1: a request "
     "above every node of the partition is refused",
-    date=DATE,
+    DATE,
     kinds=SLURM,
 )
-def defaults_fit(part: Slurm | Partition, cluster: Cluster) -> Iterator[Breach]:
+def defaults_fit(part: Slurm | Partition, cluster: Cluster) -> Breaches:
+    """Defaults of memory and CPUs fit the nodes."""
     settings = cluster.settings
     if not isinstance(settings, Slurm):
         return

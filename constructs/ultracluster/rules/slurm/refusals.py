@@ -23,7 +23,7 @@ from ultracluster.config.remedy import Remedy, drop, rename, write
 from ultracluster.config.slurm import GresRecord, Partition, SlurmSettings
 from ultracluster.model import Group
 from ultracluster.model.slurm_reading import Given, Refusal, refusals
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import SLU, SLURM
 
 DATE = "2026-11-28"
@@ -40,30 +40,23 @@ _PCS_LEVELS: Mapping[str, SettingLevel | ConfigurationFile] = {
 _DAEMONS: Mapping[str, str] = {"cgroup.conf": "slurmd", "gres.conf": "slurmd", "slurmdbd.conf": "slurmdbd"}
 
 
-@SLU.rule(
+@SLU.error(
     46,
-    "error",
-    "Slurm starts with each setting",
-    source="SchedMD/slurm, src/common/read_config.c, parse_config.c and src/slurmctld at the tag of each "
+    "SchedMD/slurm, src/common/read_config.c, parse_config.c and src/slurmctld at the tag of each "
     "release; slurmctld 26.05.5 and 24.11.5 end with each row",
-    date=DATE,
+    DATE,
     kinds=SLURM,
 )
-def refused(part: Part, settings: Slurm) -> Iterator[Breach]:
+def refused(part: Part, settings: Slurm) -> Breaches:
+    """Slurm starts with each setting."""
     for path, one, releases in _found(part, settings):
         if one.ends and releases == _releases(settings):
             yield _breach(path, part, one, releases[-1])
 
 
-@SLU.rule(
-    47,
-    "warning",
-    "Every release of Slurm that nodes may boot reads each setting",
-    source="SchedMD/slurm, src/common/read_config.c at the tag of each release",
-    date=DATE,
-    kinds=SLURM,
-)
-def refused_by_some(part: Part, settings: Slurm) -> Iterator[Breach]:
+@SLU.warning(47, "SchedMD/slurm, src/common/read_config.c at the tag of each release", DATE, kinds=SLURM)
+def refused_by_some(part: Part, settings: Slurm) -> Breaches:
+    """Every release of Slurm that nodes may boot reads each setting."""
     for path, one, releases in _found(part, settings):
         if not one.ends:
             yield Breach(path, f"Slurm {releases[0]} ignores {one.key}: `{one.says.rstrip('.')}`.", drop())

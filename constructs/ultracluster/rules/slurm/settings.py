@@ -10,7 +10,7 @@ from ultracluster.config.remedy import anywhere, drop, write
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import HPS, PCL, SLU, SLURM
 
@@ -21,16 +21,15 @@ _TRIED = f"{MANUAL}; slurmctld 26.05.5 and 22.05.8 end with it"
 Slurm = HyperPodSlurm | ParallelCluster | Pcs
 
 
-@SLU.rule(
+@SLU.error(
     1,
-    "error",
-    "slurm_settings leave out what HyperPod's agent keeps to itself",
-    source="SageMaker Developer Guide, SageMaker HyperPod FAQs; awslabs/awsome-distributed-ai, "
+    "SageMaker Developer Guide, SageMaker HyperPod FAQs; awslabs/awsome-distributed-ai, "
     "hyperpod-mental-model.md",
-    date=DATE,
+    DATE,
     kinds=HPS.kinds,
 )
-def denied(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+def denied(hyperpod: HyperPodSlurm) -> Breaches:
+    """slurm_settings leave out what HyperPod's agent keeps to itself."""
     instead = {name.lower(): (name, text) for name, text in hyperpod_slurm().denied.items()}
     for key in hyperpod.slurm_settings:
         if key.lower() in instead:
@@ -42,15 +41,9 @@ def denied(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
             )
 
 
-@SLU.rule(
-    2,
-    "error",
-    "slurm_settings reach the controller",
-    source="SageMaker Developer Guide, Migrating to API-driven Slurm configuration",
-    date=DATE,
-    kinds=HPS.kinds,
-)
-def no_file(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+@SLU.error(2, "SageMaker Developer Guide, Migrating to API-driven Slurm configuration", DATE, kinds=HPS.kinds)
+def no_file(hyperpod: HyperPodSlurm) -> Breaches:
+    """slurm_settings reach the controller."""
     if hyperpod.slurm_settings and hyperpod.no_slurm_file:
         none = hyperpod.lifecycle == "none"
         yield Breach(
@@ -65,16 +58,10 @@ def no_file(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
         )
 
 
-@SLU.rule(
-    3,
-    "error",
-    "No parameter of slurm.conf is given twice (names ignore case)",
-    source=f"{MANUAL}: names by any case",
-    date=DATE,
-    kinds=SLURM,
-)
-def twice(settings: HyperPodSlurm | ParallelCluster) -> Iterator[Breach]:
+@SLU.error(3, f"{MANUAL}: names by any case", DATE, kinds=SLURM)
+def twice(settings: HyperPodSlurm | ParallelCluster) -> Breaches:
     # PCS049 says it of every level of PCS
+    """No parameter of slurm.conf is given twice (names ignore case)."""
     seen: dict[str, str] = {}
     for name in settings.slurm_settings:
         first = seen.setdefault(name.lower(), name)
@@ -86,15 +73,9 @@ def twice(settings: HyperPodSlurm | ParallelCluster) -> Iterator[Breach]:
             )
 
 
-@SLU.rule(
-    4,
-    "error",
-    "PrologFlags hold together",
-    source=f"{_TRIED}: `NoHold cannot be combined with Contain and/or X11`",
-    date=DATE,
-    kinds=SLURM,
-)
-def prolog_flags(settings: Slurm) -> Iterator[Breach]:
+@SLU.error(4, f"{_TRIED}: `NoHold cannot be combined with Contain and/or X11`", DATE, kinds=SLURM)
+def prolog_flags(settings: Slurm) -> Breaches:
+    """PrologFlags hold together."""
     for key, value in _named(settings.slurm_settings, "PrologFlags"):
         flags = {flag.lower() for flag in words(value)}
         if "nohold" in flags and flags & {"contain", "x11", "runinjob"}:
@@ -107,15 +88,9 @@ def prolog_flags(settings: Slurm) -> Iterator[Breach]:
             )
 
 
-@SLU.rule(
-    5,
-    "error",
-    "PreemptType and PreemptMode hold together",
-    source=f"{_TRIED}: `PreemptType and PreemptMode values incompatible`",
-    date=DATE,
-    kinds=SLURM,
-)
-def preemption(settings: Slurm, cluster: Cluster) -> Iterator[Breach]:
+@SLU.error(5, f"{_TRIED}: `PreemptType and PreemptMode values incompatible`", DATE, kinds=SLURM)
+def preemption(settings: Slurm, cluster: Cluster) -> Breaches:
+    """PreemptType and PreemptMode hold together."""
     given = {name.lower(): (name, str(value).lower()) for name, value in settings.slurm_settings.items()}
     ours = bool(cluster.environment.teams)
     kind = given.get("preempttype", ("PreemptType", "preempt/qos" if ours else "preempt/none"))
@@ -138,15 +113,9 @@ def preemption(settings: Slurm, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@SLU.rule(
-    6,
-    "warning",
-    "UnkillableStepTimeout is at least five times MessageTimeout",
-    source=f"{MANUAL}, UnkillableStepTimeout",
-    date=DATE,
-    kinds=SLURM,
-)
-def unkillable(settings: Slurm) -> Iterator[Breach]:
+@SLU.warning(6, f"{MANUAL}, UnkillableStepTimeout", DATE, kinds=SLURM)
+def unkillable(settings: Slurm) -> Breaches:
+    """UnkillableStepTimeout is at least five times MessageTimeout."""
     message = next((value for _, value in _named(settings.slurm_settings, "MessageTimeout")), "")
     seconds = int(message) if message.isdigit() else 10 if isinstance(settings, Pcs) else 60
     for key, value in _named(settings.slurm_settings, "UnkillableStepTimeout"):
@@ -159,17 +128,14 @@ def unkillable(settings: Slurm) -> Iterator[Breach]:
             )
 
 
-@SLU.rule(
+@SLU.error(
     7,
-    "error",
-    "GPUs are counted where there is accounting",
-    source="slurmctld 26.05.5 ends with it: `slurmdbd is required to run with TRES gres/gpu`",
-    date=DATE,
+    "slurmctld 26.05.5 ends with it: `slurmdbd is required to run with TRES gres/gpu`",
+    DATE,
     kinds=PCL.kinds,  # HyperPod's image has accounting, PCS047 is about PCS
 )
-def counted_without_accounting(
-    settings: ParallelCluster, storage: Storage, cluster: Cluster
-) -> Iterator[Breach]:
+def counted_without_accounting(settings: ParallelCluster, storage: Storage, cluster: Cluster) -> Breaches:
+    """GPUs are counted where there is accounting."""
     if storage.accounting_database is not None:
         return
     for key, value in _named(settings.slurm_settings, "AccountingStorageTRES"):

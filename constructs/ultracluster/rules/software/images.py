@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.images import Image, newest, source
 from ultracluster.config.environment import Software
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
 from ultracluster.model.unlocked_images import unlocked_images
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.group_image import newest_known, place_of_image
 from ultracluster.rules.sets import IMG
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
@@ -26,39 +24,26 @@ _DATE = "2026-11-22"
 _SHOW = "ultracluster image show <image>"
 
 
-@IMG.rule(
-    1,
-    "error",
-    "No group boots an image that its maker withdrew",
-    source=_CATALOGUE,
-    date=_DATE,
-    by_hand=_SHOW,
-)
-def withdrawn(cluster: Cluster) -> Iterator[Breach]:
+@IMG.error(1, _CATALOGUE, _DATE, by_hand=_SHOW)
+def withdrawn(cluster: Cluster) -> Breaches:
+    """No group boots an image that its maker withdrew."""
     yield from _advisories(cluster, "maker", "its maker withdrew")
 
 
-@IMG.rule(
-    2,
-    "warning",
-    "No group boots an image that field reports call bad",
-    source=_CATALOGUE,
-    date=_DATE,
-    by_hand=_SHOW,
-)
-def reported_bad(cluster: Cluster) -> Iterator[Breach]:
+@IMG.warning(2, _CATALOGUE, _DATE, by_hand=_SHOW)
+def reported_bad(cluster: Cluster) -> Breaches:
+    """No group boots an image that field reports call bad."""
     yield from _advisories(cluster, "field", "a field report calls bad")
 
 
-@IMG.rule(
+@IMG.error(
     3,
-    "error",
-    "The nodes of every group can start: their image has what the release requires",
-    source=f"{_CATALOGUE}; this package: lifecycle_scripts/releases, the floor of each component",
-    date=_DATE,
+    f"{_CATALOGUE}; this package: lifecycle_scripts/releases, the floor of each component",
+    _DATE,
     by_hand="ultracluster plan <environment>",
 )
-def cannot_boot(cluster: Cluster) -> Iterator[Breach]:
+def cannot_boot(cluster: Cluster) -> Breaches:
+    """The nodes of every group can start: their image has what the release requires."""
     for boot in _boots(cluster):
         # a file or key that is not locked is reported by SOF009
         lost = [one for one in boot.of("refuses") if one.certain and one.lack != "unlocked"]
@@ -70,15 +55,11 @@ def cannot_boot(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@IMG.rule(
-    4,
-    "warning",
-    "It is confirmed that the nodes of every group can start",
-    source=f"{_CATALOGUE}; what is not confirmed warns",
-    date=_DATE,
-    by_hand="ultracluster preflight <environment>",
+@IMG.warning(
+    4, f"{_CATALOGUE}; what is not confirmed warns", _DATE, by_hand="ultracluster preflight <environment>"
 )
-def may_not_boot(cluster: Cluster) -> Iterator[Breach]:
+def may_not_boot(cluster: Cluster) -> Breaches:
+    """It is confirmed that the nodes of every group can start."""
     for boot in _boots(cluster):
         lost = [one for one in boot.of("refuses") if not one.certain and one.lack != "unlocked"]
         if lost:
@@ -90,15 +71,9 @@ def may_not_boot(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@IMG.rule(
-    5,
-    "warning",
-    "The contents of each group's image are known",
-    source=_CATALOGUE,
-    date=_DATE,
-    by_hand="ultracluster image record",
-)
-def unknown_image(cluster: Cluster) -> Iterator[Breach]:
+@IMG.warning(5, _CATALOGUE, _DATE, by_hand="ultracluster image record")
+def unknown_image(cluster: Cluster) -> Breaches:
+    """The contents of each group's image are known."""
     groups: dict[str, list[str]] = {}
     for name, found in _images(cluster).items():
         if found.image is None and scripts_run(cluster.environment, cluster.groups[name].settings):
@@ -115,15 +90,11 @@ def unknown_image(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@IMG.rule(
-    6,
-    "error",
-    "The software release is made for the orchestrator's images",
-    source="this package: lifecycle_scripts/releases, `families`",
-    date=_DATE,
-    by_hand="ultracluster release list",
+@IMG.error(
+    6, "this package: lifecycle_scripts/releases, `families`", _DATE, by_hand="ultracluster release list"
 )
-def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
+def other_family(software: Software, cluster: Cluster) -> Breaches:
+    """The software release is made for the orchestrator's images."""
     family = cluster.traits.software_family
     try:
         release = load_release(software.release)
@@ -138,18 +109,17 @@ def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@IMG.rule(
+@IMG.warning(
     7,
-    "warning",
-    "The image of every group is locked, from the first deploy on",
-    source="EKS API reference, CreateNodegroup, releaseVersion; EKS User Guide, Retrieve recommended Amazon "
+    "EKS API reference, CreateNodegroup, releaseVersion; EKS User Guide, Retrieve recommended Amazon "
     "Linux AMI IDs; CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store",
-    date="2026-11-27",
+    "2026-11-27",
     by_hand="aws ssm get-parameter --name /aws/service/eks/optimized-ami/<release>/amazon-linux-2023/x86_64/"
     "nvidia/recommended/release_version",
     settles=True,
 )
-def unlocked(cluster: Cluster) -> Iterator[Breach]:
+def unlocked(cluster: Cluster) -> Breaches:
+    """The image of every group is locked, from the first deploy on."""
     environment = cluster.environment
     try:
         if waits_for_first_deploy(environment):
@@ -185,15 +155,9 @@ def unlocked(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@IMG.rule(
-    8,
-    "error",
-    "The record of an image does not contradict itself",
-    source=_CATALOGUE,
-    date=_DATE,
-    by_hand=_SHOW,
-)
-def contradictory(cluster: Cluster) -> Iterator[Breach]:
+@IMG.error(8, _CATALOGUE, _DATE, by_hand=_SHOW)
+def contradictory(cluster: Cluster) -> Breaches:
+    """The record of an image does not contradict itself."""
     for name, found in _images(cluster).items():
         wrong = contradictions(found.image) if found.image else ()
         if found.image and wrong:
@@ -207,7 +171,7 @@ def contradictory(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-def _advisories(cluster: Cluster, by: str, words: str) -> Iterator[Breach]:
+def _advisories(cluster: Cluster, by: str, words: str) -> Breaches:
     groups: dict[str, list[str]] = {}
     known: dict[str, Image] = {}
     for name, found in _images(cluster).items():

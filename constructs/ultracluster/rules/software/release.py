@@ -11,7 +11,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import Remedy, anywhere, ask, either, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import SLURM, SOF
 from ultracluster.software import (
@@ -39,14 +39,9 @@ _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m`
 _CHECK = "ultracluster release check <release>"
 
 
-@SOF.rule(
-    1,
-    "error",
-    "The software release exists",
-    source=_LOCKS,
-    by_hand="ultracluster release list",
-)
-def release_exists(software: Software, cluster: Cluster) -> Iterator[Breach]:
+@SOF.error(1, _LOCKS, by_hand="ultracluster release list")
+def release_exists(software: Software, cluster: Cluster) -> Breaches:
+    """The software release exists."""
     name = software.release
     try:
         load_release(name)
@@ -66,25 +61,19 @@ def release_exists(software: Software, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@SOF.rule(
-    2,
-    "error",
-    "The components of the software release are compatible",
-    source=_CONSTRAINTS,
-    by_hand=_CHECK,
-)
-def release_fits(software: Software) -> Iterator[Breach]:
+@SOF.error(2, _CONSTRAINTS, by_hand=_CHECK)
+def release_fits(software: Software) -> Breaches:
+    """The components of the software release are compatible."""
     yield from (_of(verdict, ("release",)) for verdict in _breaches(software) if verdict.blocks)
 
 
-@SOF.rule(
+@SOF.error(
     3,
-    "error",
-    "The software release supports every instance type",
-    source=f"AWS Neuron documentation: set-up; NVIDIA driver documentation; {_CONSTRAINTS}",
+    f"AWS Neuron documentation: set-up; NVIDIA driver documentation; {_CONSTRAINTS}",
     by_hand="ultracluster release show <release>",
 )
-def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
+def instances_served(group: Group, cluster: Cluster) -> Breaches:
+    """The software release supports every instance type."""
     release, kind = _release(cluster.environment.software), group.type
     if release is None or kind is None:
         return
@@ -119,13 +108,9 @@ def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
     yield from (_of(one, path) for one in found if one.refuses_type)
 
 
-@SOF.rule(
-    6,
-    "error",
-    "The software release has what Lustre over EFA and GPUDirect Storage require",
-    source="FSx for Lustre User Guide: Working with EFA-enabled file systems",
-)
-def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+@SOF.error(6, "FSx for Lustre User Guide: Working with EFA-enabled file systems")
+def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Breaches:
+    """The software release has what Lustre over EFA and GPUDirect Storage require."""
     release = _release(cluster.environment.software)
     if release is None:
         return
@@ -148,14 +133,9 @@ def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@SOF.rule(
-    7,
-    "warning",
-    "The components of the software release were tested together",
-    source=_CONSTRAINTS,
-    by_hand=_CHECK,
-)
-def release_tested(cluster: Cluster) -> Iterator[Breach]:
+@SOF.warning(7, _CONSTRAINTS, by_hand=_CHECK)
+def release_tested(cluster: Cluster) -> Breaches:
+    """The components of the software release were tested together."""
     software = cluster.environment.software
     yield from (_of(verdict, _RELEASE) for verdict in _breaches(software) if not verdict.blocks)
     release = _release(software)
@@ -167,17 +147,16 @@ def release_tested(cluster: Cluster) -> Iterator[Breach]:
                 yield _of(verdict, ("node_groups", name, "instance_type"))
 
 
-@SOF.rule(
+@SOF.warning(
     8,
-    "warning",
-    "Lifecycle scripts run on the nodes",
-    source="SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts; "
+    "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts; "
     "ParallelCluster User Guide, Custom bootstrap actions; aws/aws-parallelcluster PR #7572; "
     "AWS PCS User Guide, Run custom scripts with node lifecycle actions in AWS PCS",
-    date="2026-11-21",
+    "2026-11-21",
     kinds=SLURM,
 )
-def lifecycle_none(cluster: Cluster) -> Iterator[Breach]:
+def lifecycle_none(cluster: Cluster) -> Breaches:
+    """Lifecycle scripts run on the nodes."""
     if cluster.settings.lifecycle != "none":
         return
     missing = [f"software release {cluster.environment.software.release} is not installed or verified"]

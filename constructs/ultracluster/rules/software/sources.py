@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.images import Image
 from ultracluster.config import Environment
 from ultracluster.config.environment import Software
 from ultracluster.config.remedy import ask
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import SOF
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.environment_lock import environment_lock, lock_file_of
@@ -20,14 +18,13 @@ _RELEASE = ("release",)
 _LOCKS = "this package: lifecycle_scripts/releases"
 
 
-@SOF.rule(
+@SOF.warning(
     4,
-    "warning",
-    "Without a route to the internet, nodes have another source for what their image lacks",
-    source=f"VPC User Guide: gateway endpoints; {_LOCKS}; this package: catalog/images.json",
+    f"VPC User Guide: gateway endpoints; {_LOCKS}; this package: catalog/images.json",
     by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
 )
-def closed_without_source(software: Software, environment: Environment) -> Iterator[Breach]:
+def closed_without_source(software: Software, environment: Environment) -> Breaches:
+    """Without a route to the internet, nodes have another source for what their image lacks."""
     lost = _lost(environment, "unreachable", certain=False)
     if not lost:
         return
@@ -50,15 +47,9 @@ def closed_without_source(software: Software, environment: Environment) -> Itera
         )
 
 
-@SOF.rule(
-    5,
-    "warning",
-    "Optional downloads of nodes are locked by a digest, repositories by their key",
-    source=_LOCKS,
-    by_hand="ultracluster release show <release>",
-    settles=True,
-)
-def unlocked(software: Software, environment: Environment) -> Iterator[Breach]:
+@SOF.warning(5, _LOCKS, by_hand="ultracluster release show <release>", settles=True)
+def unlocked(software: Software, environment: Environment) -> Breaches:
+    """Optional downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=False)
     if lost:
         yield Breach(
@@ -69,15 +60,14 @@ def unlocked(software: Software, environment: Environment) -> Iterator[Breach]:
         )
 
 
-@SOF.rule(
+@SOF.error(
     9,
-    "error",
-    "Required downloads of nodes are locked by a digest, repositories by their key",
-    source=f"{_LOCKS}; this package: catalog/images.json",
-    date="2026-11-22",
+    f"{_LOCKS}; this package: catalog/images.json",
+    "2026-11-22",
     by_hand="ultracluster release show <release>",
 )
-def required_unlocked(software: Software, environment: Environment) -> Iterator[Breach]:
+def required_unlocked(software: Software, environment: Environment) -> Breaches:
+    """Required downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=True)
     if lost:
         yield Breach(
@@ -88,15 +78,14 @@ def required_unlocked(software: Software, environment: Environment) -> Iterator[
         )
 
 
-@SOF.rule(
+@SOF.error(
     10,
-    "error",
-    "The environment's lock is intact and belongs to its release",
-    source="this package: docs/images.md, environments/<name>.lock",
-    date="2026-11-22",
+    "this package: docs/images.md, environments/<name>.lock",
+    "2026-11-22",
     by_hand="ultracluster release lock --for <environment>",
 )
-def lock_belongs(software: Software, environment: Environment) -> Iterator[Breach]:
+def lock_belongs(software: Software, environment: Environment) -> Breaches:
+    """The environment's lock is intact and belongs to its release."""
     command = f"`ultracluster release lock --for {environment.asked_as}`"
     again = ask("action", command)
     file = lock_file_of(environment.file)

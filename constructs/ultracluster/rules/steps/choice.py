@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.own_steps import own_steps, steps_of_group
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import STP
 from ultracluster.software.first_boot import scripts_run
 
 _FIELD = "lifecycle_steps"
 
 
-@STP.rule(
-    7,
-    "error",
-    "A group chooses among the environment's own steps",
-    source="this package: docs/own-steps.md",
-    date="2026-11-22",
-)
-def chosen_exist(group: Group, cluster: Cluster) -> Iterator[Breach]:
+@STP.error(7, "this package: docs/own-steps.md", "2026-11-22")
+def chosen_exist(group: Group, cluster: Cluster) -> Breaches:
+    """A group chooses among the environment's own steps."""
     known = [step.name for step in own_steps(cluster.environment) if step.name]
     for number, name in enumerate(group.settings.lifecycle_steps or ()):
         if name in known:
@@ -36,14 +30,9 @@ def chosen_exist(group: Group, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@STP.rule(
-    9,
-    "warning",
-    "Steps of your own run on some node",
-    source="this package: docs/own-steps.md",
-    date="2026-11-22",
-)
-def run_somewhere(cluster: Cluster) -> Iterator[Breach]:
+@STP.warning(9, "this package: docs/own-steps.md", "2026-11-22")
+def run_somewhere(cluster: Cluster) -> Breaches:
+    """Steps of your own run on some node."""
     environment = cluster.environment
     reached = {
         step.path

@@ -11,7 +11,7 @@ from ultracluster.config.file_text import kind_of
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, ask, drop, write
 from ultracluster.model.own_steps import FORM, OwnStep, named_steps
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import STP
 from ultracluster.scripts_folder import scripts_folder
 
@@ -22,8 +22,9 @@ _STAGES = frozenset({"own", "start", "node", "release", "mounts", "run", "user_d
 """Words of the frame: what a log names beside steps."""
 
 
-@STP.rule(1, "error", "A step of your own is called `NN_name.sh`", source=_NODE, date="2026-11-22")
-def named(environment: Environment) -> Iterator[Breach]:
+@STP.error(1, _NODE, "2026-11-22")
+def named(environment: Environment) -> Breaches:
+    """A step of your own is called `NN_name.sh`."""
     for step, path in _steps(environment):
         if not step.name:
             yield Breach(
@@ -34,14 +35,9 @@ def named(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@STP.rule(
-    2,
-    "error",
-    "A step of your own has a name that no other step has",
-    source="this package: lifecycle_scripts/lib/steps.sh",
-    date="2026-11-22",
-)
-def unlike_others(environment: Environment) -> Iterator[Breach]:
+@STP.error(2, "this package: lifecycle_scripts/lib/steps.sh", "2026-11-22")
+def unlike_others(environment: Environment) -> Breaches:
+    """A step of your own has a name that no other step has."""
     seen: dict[str, str] = {}
     for step, path in _steps(environment):
         if not step.name:
@@ -62,27 +58,21 @@ def unlike_others(environment: Environment) -> Iterator[Breach]:
         seen.setdefault(step.name, step.path)
 
 
-@STP.rule(
-    3,
-    "error",
-    "The file of a step of your own exists",
-    source="this package: docs/own-steps.md",
-    date="2026-11-22",
-)
-def exists(environment: Environment) -> Iterator[Breach]:
+@STP.error(3, "this package: docs/own-steps.md", "2026-11-22")
+def exists(environment: Environment) -> Breaches:
+    """The file of a step of your own exists."""
     for step, path in _steps(environment):
         if step.content is None:
             yield Breach(path, f"{step.path} {_why_unread(step)}.", _near(step))
 
 
-@STP.rule(
+@STP.error(
     4,
-    "error",
-    "bash can read the file of a step of your own",
-    source="GNU Bash Reference Manual: space, tab and newline separate words, a carriage return does not",
-    date="2026-11-22",
+    "GNU Bash Reference Manual: space, tab and newline separate words, a carriage return does not",
+    "2026-11-22",
 )
-def is_script(environment: Environment) -> Iterator[Breach]:
+def is_script(environment: Environment) -> Breaches:
+    """bash can read the file of a step of your own."""
     for step, path in _steps(environment):
         content = step.content or b""
         if not _is_text(content):
@@ -99,14 +89,9 @@ def is_script(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@STP.rule(
-    5,
-    "error",
-    "A step of your own has the functions that the frame calls",
-    source=_FRAME,
-    date="2026-11-22",
-)
-def has_verbs(environment: Environment) -> Iterator[Breach]:
+@STP.error(5, _FRAME, "2026-11-22")
+def has_verbs(environment: Environment) -> Breaches:
+    """A step of your own has the functions that the frame calls."""
     for step, path in _steps(environment):
         if not step.name or step.content is None:
             continue
@@ -127,10 +112,9 @@ def has_verbs(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@STP.rule(
-    6, "error", "A step of your own says its need in words that exist", source=_FRAME, date="2026-11-22"
-)
-def need_exists(environment: Environment) -> Iterator[Breach]:
+@STP.error(6, _FRAME, "2026-11-22")
+def need_exists(environment: Environment) -> Breaches:
+    """A step of your own says its need in words that exist."""
     for step, path in _steps(environment):
         if step.says_need not in ("", "required", "optional"):
             yield Breach(

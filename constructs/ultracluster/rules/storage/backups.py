@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config import Environment
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import beside, drop, relative, write
 from ultracluster.config.storage import Backups, NewOpenZfs, RdsMySql
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import DATA, FSX
 
 _DAYS = 7  # a mistake made before a weekend is noticed after it
 
 
-@FSX.rule(
-    32,
-    "error",
-    "A start time of backups comes with a retention",
-    source="botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, AutomaticBackupRetentionDays",
-)
-def backup_window(system: LustreFacts | NewOpenZfs) -> Iterator[Breach]:
+@FSX.error(32, "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, AutomaticBackupRetentionDays")
+def backup_window(system: LustreFacts | NewOpenZfs) -> Breaches:
+    """A start time of backups comes with a retention."""
     backups = system.backups
     if backups and backups.start_time is not None and backups.retention_days == 0:
         linked = isinstance(system, LustreFacts) and bool(system.data_repositories)  # has no backups: FSX060
@@ -33,13 +27,9 @@ def backup_window(system: LustreFacts | NewOpenZfs) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    60,
-    "error",
-    "A file system that is linked to S3 has no automatic backups",
-    source="FSx for Lustre User Guide: Protecting your data with backups",
-)
-def link_backups(lustre: LustreFacts) -> Iterator[Breach]:
+@FSX.error(60, "FSx for Lustre User Guide: Protecting your data with backups")
+def link_backups(lustre: LustreFacts) -> Breaches:
+    """A file system that is linked to S3 has no automatic backups."""
     days = lustre.backups.retention_days if lustre.backups else 0
     if days and lustre.data_repositories:
         yield Breach(
@@ -50,13 +40,9 @@ def link_backups(lustre: LustreFacts) -> Iterator[Breach]:
         )
 
 
-@DATA.rule(
-    2,
-    "warning",
-    "A protected Lustre file system has backups or exports to S3",
-    source="FSx for Lustre User Guide: Protecting your data with backups",
-)
-def lustre_once(lustre: LustreFacts, environment: Environment) -> Iterator[Breach]:
+@DATA.warning(2, "FSx for Lustre User Guide: Protecting your data with backups")
+def lustre_once(lustre: LustreFacts, environment: Environment) -> Breaches:
+    """A protected Lustre file system has backups or exports to S3."""
     if not environment.protect or lustre.backups is None or lustre.backups.retention_days:
         return
     links = lustre.data_repositories
@@ -72,13 +58,9 @@ def lustre_once(lustre: LustreFacts, environment: Environment) -> Iterator[Breac
     )
 
 
-@DATA.rule(
-    3,
-    "warning",
-    "Protected home directories have backups",
-    source="FSx for OpenZFS User Guide: Protecting your data with backups",
-)
-def openzfs_once(settings: NewOpenZfs, environment: Environment) -> Iterator[Breach]:
+@DATA.warning(3, "FSx for OpenZFS User Guide: Protecting your data with backups")
+def openzfs_once(settings: NewOpenZfs, environment: Environment) -> Breaches:
+    """Protected home directories have backups."""
     if environment.protect and settings.backups.retention_days == 0:
         yield Breach(
             ("backups", "retention_days"),
@@ -87,13 +69,9 @@ def openzfs_once(settings: NewOpenZfs, environment: Environment) -> Iterator[Bre
         )
 
 
-@DATA.rule(
-    4,
-    "warning",
-    "Protected backups are kept for a week",
-    source="FSx and RDS User Guides: automatic backups are deleted after their retention",
-)
-def short_retention(backed_up: Backups | RdsMySql, environment: Environment) -> Iterator[Breach]:
+@DATA.warning(4, "FSx and RDS User Guides: automatic backups are deleted after their retention")
+def short_retention(backed_up: Backups | RdsMySql, environment: Environment) -> Breaches:
+    """Protected backups are kept for a week."""
     match backed_up:
         case Backups(retention_days=days):
             key = "retention_days"

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.fsx import lustre
 from ultracluster.catalog.guidelines import checkpoint_interval
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoints import checkpoint_gb, likely_parameters, write_speed
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.lustre_changes import faster
 from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.offers import offer_at
 
 
-@FSX.rule(
+@FSX.warning(
     61,
-    "warning",
-    "Lustre writes a checkpoint within half of the checkpoint interval",
-    source="Rajbhandari et al. 2020, ZeRO: 14 of 16 bytes a parameter go into a checkpoint; FSx for Lustre "
+    "Rajbhandari et al. 2020, ZeRO: 14 of 16 bytes a parameter go into a checkpoint; FSx for Lustre "
     "User Guide, Performance; assumed: a state that fills half of the accelerators' memory, each hour",
-    date="2026-11-22",
+    "2026-11-22",
 )
-def checkpoint_time(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+def checkpoint_time(facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """Lustre writes a checkpoint within half of the checkpoint interval."""
     interval, tier = checkpoint_interval(), facts.throughput_mbps_per_tib
     tiers = lustre(facts.new.deployment).throughput if facts.new else None
     if tier is not None and tier not in (tiers or ()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ultracluster.catalog import Region
 from ultracluster.catalog._nearest import nearest
@@ -15,7 +14,7 @@ from ultracluster.config.remedy import ask, drop, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.model.parent_zone import parent_zone
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import DATA, kinds_with
@@ -32,41 +31,27 @@ _LIST_CLASSES = (
 _DATE = "2026-11-22"
 
 
-@DATA.rule(
-    20,
-    "error",
-    "The second zone of the accounting database is a zone of the Region",
-    source=f"{_IN_A_VPC}; EC2 User Guide: zone IDs",
-    by_hand=_LIST_ZONES,
-)
-def second_zone_in_region(database: RdsMySql, home: Region, network: Network) -> Iterator[Breach]:
+@DATA.error(20, f"{_IN_A_VPC}; EC2 User Guide: zone IDs", by_hand=_LIST_ZONES)
+def second_zone_in_region(database: RdsMySql, home: Region, network: Network) -> Breaches:
+    """The second zone of the accounting database is a zone of the Region."""
     if zone_id := database.second_zone_id:
         breach = not_a_zone_of(home, zone_id, ("second_zone_id",), (network.zone_id,))
         if breach:
             yield breach
 
 
-@DATA.rule(
-    21,
-    "warning",
-    "The second zone of the accounting database is among the zones seen in the Region",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
-    by_hand=_LIST_ZONES,
-)
-def second_zone_known(database: RdsMySql, home: Region, network: Network) -> Iterator[Breach]:
+@DATA.warning(21, "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it", by_hand=_LIST_ZONES)
+def second_zone_known(database: RdsMySql, home: Region, network: Network) -> Breaches:
+    """The second zone of the accounting database is among the zones seen in the Region."""
     if zone_id := database.second_zone_id:
         breach = unknown_zone(home, zone_id, ("second_zone_id",), (network.zone_id,))
         if breach:
             yield breach
 
 
-@DATA.rule(
-    22,
-    "error",
-    "The second zone of the accounting database is not the zone of the nodes",
-    source=_IN_A_VPC,
-)
-def second_zone_differs(database: RdsMySql, network: Network, home: Region | None) -> Iterator[Breach]:
+@DATA.error(22, _IN_A_VPC)
+def second_zone_differs(database: RdsMySql, network: Network, home: Region | None) -> Breaches:
+    """The second zone of the accounting database is not the zone of the nodes."""
     first = parent_zone(network) or network.zone_id
     if database.second_zone_id == first:
         others = usual_zones(home, (first,)) if home else []
@@ -79,13 +64,9 @@ def second_zone_differs(database: RdsMySql, network: Network, home: Region | Non
         )
 
 
-@DATA.rule(
-    23,
-    "warning",
-    "A protected accounting database has a standby",
-    source="RDS User Guide: Configuring and managing a Multi-AZ deployment",
-)
-def database_standby(database: RdsMySql, environment: Environment) -> Iterator[Breach]:
+@DATA.warning(23, "RDS User Guide: Configuring and managing a Multi-AZ deployment")
+def database_standby(database: RdsMySql, environment: Environment) -> Breaches:
+    """A protected accounting database has a standby."""
     if environment.protect and not database.multi_az:
         yield Breach(
             ("multi_az",),
@@ -95,15 +76,14 @@ def database_standby(database: RdsMySql, environment: Environment) -> Iterator[B
         )
 
 
-@DATA.rule(
+@DATA.warning(
     24,
-    "warning",
-    "Protected accounting is not kept on the controller's disk",
-    source="botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase; ParallelCluster User Guide, "
+    "botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase; ParallelCluster User Guide, "
     "Slurm accounting with AWS ParallelCluster",
     kinds=kinds_with(lambda traits: "controller" in traits.roles),
 )
-def accounting_on_controller(cluster: Cluster) -> Iterator[Breach]:
+def accounting_on_controller(cluster: Cluster) -> Breaches:
+    """Protected accounting is not kept on the controller's disk."""
     environment, settings = cluster.environment, cluster.settings
     if not environment.protect or environment.storage.accounting_database:
         return
@@ -121,14 +101,9 @@ def accounting_on_controller(cluster: Cluster) -> Iterator[Breach]:
     )
 
 
-@DATA.rule(
-    25,
-    "error",
-    "An accounting database has subnets in two zones",
-    source=_IN_A_VPC,
-    by_hand="aws ec2 describe-subnets --filters Name=vpc-id,Values=<vpc>",
-)
-def database_subnets(database: RdsMySql, network: Network, home: Region | None) -> Iterator[Breach]:
+@DATA.error(25, _IN_A_VPC, by_hand="aws ec2 describe-subnets --filters Name=vpc-id,Values=<vpc>")
+def database_subnets(database: RdsMySql, network: Network, home: Region | None) -> Breaches:
+    """An accounting database has subnets in two zones."""
     vpc = network.vpc
     if vpc and len(set(database.subnet_ids)) < 2:
         yield Breach(
@@ -157,15 +132,13 @@ def database_subnets(database: RdsMySql, network: Network, home: Region | None) 
         )
 
 
-@DATA.rule(
+@DATA.error(
     26,
-    "error",
-    "An existing database is in the Region of its security group",
-    source="RDS User Guide, Controlling access with security groups; EC2 User Guide, security groups are of "
-    "a VPC",
-    date=_DATE,
+    "RDS User Guide, Controlling access with security groups; EC2 User Guide, security groups are of a VPC",
+    _DATE,
 )
-def endpoint_elsewhere(database: ExistingDatabase, home: Region) -> Iterator[Breach]:
+def endpoint_elsewhere(database: ExistingDatabase, home: Region) -> Breaches:
+    """An existing database is in the Region of its security group."""
     found = re.fullmatch(r".+\.([a-z]{2}(?:-[a-z]+)+-\d)\.rds\.amazonaws\.com(?:\.cn)?", database.endpoint)
     if found and found[1] != home.name:
         yield Breach(
@@ -176,15 +149,11 @@ def endpoint_elsewhere(database: ExistingDatabase, home: Region) -> Iterator[Bre
         )
 
 
-@DATA.rule(
-    27,
-    "error",
-    "The instance class of the database has a size that RDS sells",
-    source="cfn-lint 1.58.0, derived from AWS price lists: db classes of MySQL",
-    date=_DATE,
-    by_hand=_LIST_CLASSES,
+@DATA.error(
+    27, "cfn-lint 1.58.0, derived from AWS price lists: db classes of MySQL", _DATE, by_hand=_LIST_CLASSES
 )
-def class_size(database: RdsMySql) -> Iterator[Breach]:
+def class_size(database: RdsMySql) -> Breaches:
+    """The instance class of the database has a size that RDS sells."""
     family, _, size = database.instance_class.partition(".")
     sizes = rds_sizes().get(family, ())
     if sizes and size not in sizes:
@@ -196,15 +165,14 @@ def class_size(database: RdsMySql) -> Iterator[Breach]:
         )
 
 
-@DATA.rule(
+@DATA.warning(
     28,
-    "warning",
-    "RDS sells the family of the database's instance class in the Region",
-    source="cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
-    date=_DATE,
+    "cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
+    _DATE,
     by_hand=_LIST_CLASSES,
 )
-def class_family(database: RdsMySql, home: Region) -> Iterator[Breach]:
+def class_family(database: RdsMySql, home: Region) -> Breaches:
+    """RDS sells the family of the database's instance class in the Region."""
     offered = rds_families(home.name)
     family, _, size = database.instance_class.partition(".")
     if not offered or family in offered:
@@ -218,17 +186,16 @@ def class_family(database: RdsMySql, home: Region) -> Iterator[Breach]:
     )
 
 
-@DATA.rule(
+@DATA.warning(
     29,
-    "warning",
-    "TLS is required of a slurmdbd that is known to speak it",
-    source="SageMaker Developer Guide, Using an external accounting database with SageMaker HyperPod Slurm "
+    "SageMaker Developer Guide, Using an external accounting database with SageMaker HyperPod Slurm "
     "clusters (says nothing of TLS); RDS User Guide, Requiring SSL/TLS for all connections",
-    date=_DATE,
+    _DATE,
     by_hand="on the controller: ldd /opt/slurm/lib/slurm/accounting_storage_mysql.so; "
     "grep StorageParameters /opt/slurm/etc/slurmdbd.conf",
 )
-def tls_of_slurmdbd(database: RdsMySql, cluster: Cluster) -> Iterator[Breach]:
+def tls_of_slurmdbd(database: RdsMySql, cluster: Cluster) -> Breaches:
+    """TLS is required of a slurmdbd that is known to speak it."""
     why = cluster.traits.slurmdbd_unknown
     if database.require_tls and why:
         yield Breach(

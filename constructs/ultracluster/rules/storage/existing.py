@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region
 from ultracluster.config.remedy import ask, beside, write
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import FSX
 
 
-@FSX.rule(
+@FSX.error(
     8,
-    "error",
-    "The DNS name of an existing file system carries its id and the environment's Region",
-    source="FSx for Lustre User Guide, Mounting from an Amazon EC2 instance: <id>.fsx.<region>.<suffix>",
-    date="2026-11-22",
+    "FSx for Lustre User Guide, Mounting from an Amazon EC2 instance: <id>.fsx.<region>.<suffix>",
+    "2026-11-22",
     by_hand="aws fsx describe-file-systems --file-system-ids <id> --query 'FileSystems[].DNSName'",
 )
-def name_and_id(system: ExistingLustre | ExistingOpenZfs, home: Region | None) -> Iterator[Breach]:
+def name_and_id(system: ExistingLustre | ExistingOpenZfs, home: Region | None) -> Breaches:
+    """The DNS name of an existing file system carries its id and the environment's Region."""
     own, _, rest = system.dns_name.partition(".fsx.")
     where, _, suffix = rest.partition(".")
     if own != system.id:

@@ -11,7 +11,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import drop, either, write
 from ultracluster.config.storage import JobBucket, Storage
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import DATA, EKS
 
 Key = TypeVar("Key", int, str)
@@ -19,14 +19,9 @@ _DATE, _MOUNTS_DATE = "2026-11-22", "2026-11-28"
 Place = tuple[str, str]
 
 
-@DATA.rule(
-    40,
-    "error",
-    "Buckets for jobs are named where nodes hand out the role that reaches them",
-    source="this file: the step `job_access` of the nodes of a Slurm cluster",
-    date=_DATE,
-)
-def nobody_hands_out(storage: Storage, cluster: Cluster) -> Iterator[Breach]:
+@DATA.error(40, "this file: the step `job_access` of the nodes of a Slurm cluster", _DATE)
+def nobody_hands_out(storage: Storage, cluster: Cluster) -> Breaches:
+    """Buckets for jobs are named where nodes hand out the role that reaches them."""
     if not storage.job_buckets or (cluster.traits.slurm and cluster.runs_scripts):
         return
     if cluster.traits.kubernetes:
@@ -39,14 +34,9 @@ def nobody_hands_out(storage: Storage, cluster: Cluster) -> Iterator[Breach]:
     yield Breach(("job_buckets",), why, drop())
 
 
-@DATA.rule(
-    41,
-    "error",
-    "Jobs do not write what nodes run as root, or what tells of them",
-    source="this file: scripts and mirrored software run as root; access logs are evidence",
-    date=_DATE,
-)
-def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Iterator[Breach]:
+@DATA.error(41, "this file: scripts and mirrored software run as root; access logs are evidence", _DATE)
+def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Breaches:
+    """Jobs do not write what nodes run as root, or what tells of them."""
     for number, words in _kept_that_is_written(enumerate(storage.job_buckets), environment):
         yield Breach(
             ("job_buckets", number, "write"),
@@ -55,14 +45,11 @@ def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Ite
         )
 
 
-@EKS.rule(
-    120,
-    "error",
-    "Pods do not write what nodes run as root, or what states them",
-    source="this file: scripts and mirrored software run as root; access logs are evidence",
-    date=_MOUNTS_DATE,
+@EKS.error(
+    120, "this file: scripts and mirrored software run as root; access logs are evidence", _MOUNTS_DATE
 )
-def pods_write_what_root_runs(settings: Eks | HyperPodEks, environment: Environment) -> Iterator[Breach]:
+def pods_write_what_root_runs(settings: Eks | HyperPodEks, environment: Environment) -> Breaches:
+    """Pods do not write what nodes run as root, or what states them."""
     for name, words in _kept_that_is_written(settings.mountpoint_s3.items(), environment):
         yield Breach(
             ("mountpoint_s3", name, "write"),
@@ -92,27 +79,21 @@ def _kept_that_is_written(
                 yield key, f"s3://{'/'.join(part for part in place if part)} holds {what}"
 
 
-@DATA.rule(
-    42,
-    "warning",
-    "No bucket for jobs is named twice for the same files",
-    source="this file: the rights of a role add up",
-    date=_DATE,
-)
-def named_twice(storage: Storage) -> Iterator[Breach]:
+@DATA.warning(42, "this file: the rights of a role add up", _DATE)
+def named_twice(storage: Storage) -> Breaches:
+    """No bucket for jobs is named twice for the same files."""
     for number, words in _written_after_all(dict(enumerate(storage.job_buckets))):
         yield Breach(("job_buckets", number), words, drop())
 
 
-@EKS.rule(
+@EKS.warning(
     121,
-    "warning",
-    "No two volumes show the same files of S3, one of them to be written",
-    source="awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md (Driver-Level Credentials): one role "
+    "awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md (Driver-Level Credentials): one role "
     "mounts every volume, and the rights of a role add up",
-    date=_MOUNTS_DATE,
+    _MOUNTS_DATE,
 )
-def volumes_of_the_same_files(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+def volumes_of_the_same_files(settings: Eks | HyperPodEks) -> Breaches:
+    """No two volumes show the same files of S3, one of them to be written."""
     for name, words in _written_after_all(settings.mountpoint_s3):
         yield Breach(("mountpoint_s3", name), words, drop())
 

@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from ultracluster.config.lustre import lustre_of
 from ultracluster.config.remedy import DROP, ask, drop, whole
 from ultracluster.config.storage import DataRepository, Storage
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import DATA
 
 _GUIDE = "S3 User Guide: Enabling Amazon S3 server access logging"
 
 
-@DATA.rule(
+@DATA.warning(
     8,
-    "warning",
-    "S3 may write access logs to the existing log bucket",
-    source=_GUIDE,
+    _GUIDE,
     by_hand="aws s3api get-bucket-policy --bucket <bucket>; "
     "aws s3api get-bucket-encryption --bucket <bucket>; "
     "aws s3api get-object-lock-configuration --bucket <bucket>",
 )
-def log_bucket_admits_s3(storage: Storage) -> Iterator[Breach]:
+def log_bucket_admits_s3(storage: Storage) -> Breaches:
+    """S3 may write access logs to the existing log bucket."""
     bucket = storage.log_bucket
     if bucket and _makes_buckets(storage):
         yield Breach(
@@ -34,13 +33,9 @@ def log_bucket_admits_s3(storage: Storage) -> Iterator[Breach]:
         )
 
 
-@DATA.rule(
-    9,
-    "warning",
-    "log_bucket is given only where a bucket is made that logs to it",
-    source="this file: buckets that are made here",
-)
-def log_bucket_unused(storage: Storage) -> Iterator[Breach]:
+@DATA.warning(9, "this file: buckets that are made here")
+def log_bucket_unused(storage: Storage) -> Breaches:
+    """log_bucket is given only where a bucket is made that logs to it."""
     if storage.log_bucket and not _makes_buckets(storage):
         yield Breach(
             ("log_bucket",),
@@ -50,13 +45,9 @@ def log_bucket_unused(storage: Storage) -> Iterator[Breach]:
         )
 
 
-@DATA.rule(
-    10,
-    "warning",
-    "The log bucket is not one of the buckets that hold data",
-    source=_GUIDE,
-)
-def log_bucket_apart(storage: Storage) -> Iterator[Breach]:
+@DATA.warning(10, _GUIDE)
+def log_bucket_apart(storage: Storage) -> Breaches:
+    """The log bucket is not one of the buckets that hold data."""
     if not storage.log_bucket:
         return
     name = storage.log_bucket.name

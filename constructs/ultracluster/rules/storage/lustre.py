@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.fsx import alternatives, limits, lustre, lustre_deployments
 from ultracluster.catalog.images import Image
 from ultracluster.catalog.lustre_kernels import lustre_client, lustre_servers
@@ -16,7 +14,7 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
 )
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.lustre_changes import other_tiers
 from ultracluster.rules.sets import FSX
 from ultracluster.software.node_image import node_image
@@ -28,13 +26,9 @@ TieredLustre = Persistent1SsdLustre | Persistent1HddLustre | Persistent2SsdLustr
 """Deployments whose throughput is chosen by tier."""
 
 
-@FSX.rule(
-    1,
-    "error",
-    "The throughput tier is one that the Lustre deployment has",
-    source=f"{CREATE_LUSTRE}, PerUnitStorageThroughput",
-)
-def throughput_tier(settings: TieredLustre, facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(1, f"{CREATE_LUSTRE}, PerUnitStorageThroughput")
+def throughput_tier(settings: TieredLustre, facts: LustreFacts) -> Breaches:
+    """The throughput tier is one that the Lustre deployment has."""
     tier, tiers = settings.throughput_mbps_per_tib, lustre(settings.deployment).throughput
     if not tiers or tier in tiers:
         return
@@ -52,13 +46,9 @@ def throughput_tier(settings: TieredLustre, facts: LustreFacts) -> Iterator[Brea
     )
 
 
-@FSX.rule(
-    2,
-    "error",
-    "The capacity of a Lustre file system is one that FSx makes",
-    source=f"{CREATE}, StorageCapacity",
-)
-def lustre_capacity(settings: NewLustre, facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(2, f"{CREATE}, StorageCapacity")
+def lustre_capacity(settings: NewLustre, facts: LustreFacts) -> Breaches:
+    """The capacity of a Lustre file system is one that FSx makes."""
     if facts.efa or facts.capacity_gib is None:
         return  # FSX011 has the sizes for EFA; elastic storage has none
     tier = facts.throughput_mbps_per_tib
@@ -74,13 +64,9 @@ def lustre_capacity(settings: NewLustre, facts: LustreFacts) -> Iterator[Breach]
     )
 
 
-@FSX.rule(
-    3,
-    "error",
-    "The Lustre version is one that the deployment runs",
-    source=f"{CREATE}, FileSystemTypeVersion",
-)
-def lustre_version(settings: NewLustre) -> Iterator[Breach]:
+@FSX.error(3, f"{CREATE}, FileSystemTypeVersion")
+def lustre_version(settings: NewLustre) -> Breaches:
+    """The Lustre version is one that the deployment runs."""
     versions = lustre(settings.deployment).versions
     if settings.version not in versions:
         yield Breach(
@@ -91,13 +77,9 @@ def lustre_version(settings: NewLustre) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    4,
-    "error",
-    "metadata_iops is set only with a Lustre version that takes it",
-    source=f"{CREATE}, FileSystemTypeVersion",
-)
-def metadata_version(settings: Persistent2SsdLustre) -> Iterator[Breach]:
+@FSX.error(4, f"{CREATE}, FileSystemTypeVersion")
+def metadata_version(settings: Persistent2SsdLustre) -> Breaches:
+    """metadata_iops is set only with a Lustre version that takes it."""
     deployment = lustre(settings.deployment)
     if settings.metadata_iops is None or settings.version not in deployment.versions:
         return
@@ -110,15 +92,14 @@ def metadata_version(settings: Persistent2SsdLustre) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
+@FSX.warning(
     5,
-    "warning",
-    "The Lustre client of each image reaches servers of the version",
-    source="FSx for Lustre User Guide, Lustre file system and client kernel compatibility; the images' notes",
-    date="2026-11-28",
+    "FSx for Lustre User Guide, Lustre file system and client kernel compatibility; the images' notes",
+    "2026-11-28",
     by_hand="lctl get_param version  (on a node)",
 )
-def client_refused(settings: NewLustre, facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+def client_refused(settings: NewLustre, facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """The Lustre client of each image reaches servers of the version."""
     if settings.version not in lustre(settings.deployment).versions:
         return  # FSX003 reports it
     for name in cluster.groups:
@@ -145,13 +126,9 @@ def _client(image: Image) -> str | None:
     return named or lustre_client(image.os)
 
 
-@FSX.rule(
-    6,
-    "error",
-    "metadata_iops is a number that FSx provisions",
-    source="botocore 1.44.5 fsx: CreateFileSystemLustreMetadataConfiguration, Iops",
-)
-def metadata_iops(settings: Persistent2SsdLustre | IntelligentTieringLustre) -> Iterator[Breach]:
+@FSX.error(6, "botocore 1.44.5 fsx: CreateFileSystemLustreMetadataConfiguration, Iops")
+def metadata_iops(settings: Persistent2SsdLustre | IntelligentTieringLustre) -> Breaches:
+    """metadata_iops is a number that FSx provisions."""
     iops, accepted = settings.metadata_iops, lustre(settings.deployment).metadata_iops
     if isinstance(iops, int) and accepted and iops not in accepted:
         automatic = ["automatic"] if isinstance(settings, Persistent2SsdLustre) else []
@@ -163,14 +140,13 @@ def metadata_iops(settings: Persistent2SsdLustre | IntelligentTieringLustre) -> 
         )
 
 
-@FSX.rule(
+@FSX.warning(
     7,
-    "warning",
-    "A Lustre file system fits the account's default quota",
-    source="FSx for Lustre User Guide: Quotas",
+    "FSx for Lustre User Guide: Quotas",
     by_hand="aws service-quotas list-service-quotas --service-code fsx --region <region>",
 )
-def default_quota(settings: NewLustre) -> Iterator[Breach]:
+def default_quota(settings: NewLustre) -> Breaches:
+    """A Lustre file system fits the account's default quota."""
     quota = lustre(settings.deployment).quota
     code = limits().quota_codes[quota]
     if isinstance(settings, IntelligentTieringLustre):

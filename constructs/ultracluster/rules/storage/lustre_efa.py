@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import get_args
 
 from ultracluster.catalog import InstanceType
@@ -13,7 +12,7 @@ from ultracluster.config.remedy import ask, beside, drop, either, write
 from ultracluster.config.storage import EfaInterfaces, IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.deployed import is_deployed
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.offers import offer_at
@@ -21,8 +20,9 @@ from ultracluster.rules.storage.offers import offer_at
 _GUIDE = "FSx for Lustre User Guide: Working with EFA-enabled file systems"
 
 
-@FSX.rule(10, "error", "Lustre with EFA has a metadata configuration", source=_GUIDE)
-def efa_metadata(settings: Persistent2SsdLustre) -> Iterator[Breach]:
+@FSX.error(10, _GUIDE)
+def efa_metadata(settings: Persistent2SsdLustre) -> Breaches:
+    """Lustre with EFA has a metadata configuration."""
     if settings.efa and settings.metadata_iops is None:
         yield Breach(
             ("metadata_iops",),
@@ -32,8 +32,9 @@ def efa_metadata(settings: Persistent2SsdLustre) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(11, "error", "With EFA, the capacity is one that the throughput tier allows", source=_GUIDE)
-def efa_capacity(settings: Persistent2SsdLustre) -> Iterator[Breach]:
+@FSX.error(11, _GUIDE)
+def efa_capacity(settings: Persistent2SsdLustre) -> Breaches:
+    """With EFA, the capacity is one that the throughput tier allows."""
     if not settings.efa:
         return
     tier = settings.throughput_mbps_per_tib
@@ -53,14 +54,13 @@ def efa_capacity(settings: Persistent2SsdLustre) -> Iterator[Breach]:
     )
 
 
-@FSX.rule(
+@FSX.warning(
     12,
-    "warning",
-    "A Lustre file system with EFA has a client that uses it",
-    source=f"{_GUIDE}; EC2 User Guide: EFA and Nitro versions",
+    f"{_GUIDE}; EC2 User Guide: EFA and Nitro versions",
     by_hand="lnetctl net show  (on a node; lists `efa`)",
 )
-def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """A Lustre file system with EFA has a client that uses it."""
     if facts.new is None or not facts.efa or _unknown_type(cluster, facts) or _clients(cluster, facts):
         return
     yield Breach(
@@ -71,14 +71,13 @@ def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]
     )
 
 
-@FSX.rule(
+@FSX.warning(
     13,
-    "warning",
-    "Compute nodes with EFA mount a Lustre file system with EFA over it",
-    source=f"{_GUIDE}; EC2 User Guide: EFA and Nitro versions",
+    f"{_GUIDE}; EC2 User Guide: EFA and Nitro versions",
     by_hand="lnetctl net show  (on a node; lists `efa`)",
 )
-def efa_type_on_tcp(group: Group, cluster: Cluster) -> Iterator[Breach]:
+def efa_type_on_tcp(group: Group, cluster: Cluster) -> Breaches:
+    """Compute nodes with EFA mount a Lustre file system with EFA over it."""
     instance_type = group.type
     served = [one for one in cluster.lustres_of(group.name).values() if one.efa and _clients(cluster, one)]
     if not served or group.role != "compute" or not instance_type:
@@ -97,16 +96,12 @@ def efa_type_on_tcp(group: Group, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    14,
-    "warning",
-    "A Lustre file system that is large enough for EFA has it",
-    source=_GUIDE,
-)
-def efa_left_off(
-    settings: Persistent2SsdLustre | IntelligentTieringLustre, cluster: Cluster
-) -> Iterator[Breach]:
-    """Only where EFA requires nothing more: small file systems of development are left as they are."""
+@FSX.warning(14, _GUIDE)
+def efa_left_off(settings: Persistent2SsdLustre | IntelligentTieringLustre, cluster: Cluster) -> Breaches:
+    """A Lustre file system that is large enough for EFA has it.
+
+    Only where EFA requires nothing more: small file systems of development are left as they are.
+    """
     clients = _clients(cluster, lustre_of(settings))
     if settings.efa or not clients or not _may_have_efa(settings, cluster):
         return
@@ -121,8 +116,9 @@ def efa_left_off(
     )
 
 
-@FSX.rule(15, "error", "GPUDirect Storage is on only with EFA", source=_GUIDE)
-def gds_needs_efa(facts: LustreFacts, cluster: Cluster | None) -> Iterator[Breach]:
+@FSX.error(15, _GUIDE)
+def gds_needs_efa(facts: LustreFacts, cluster: Cluster | None) -> Breaches:
+    """GPUDirect Storage is on only with EFA."""
     if facts.gds and not facts.efa:
         yield Breach(
             ("gds",),
@@ -131,14 +127,9 @@ def gds_needs_efa(facts: LustreFacts, cluster: Cluster | None) -> Iterator[Breac
         )
 
 
-@FSX.rule(
-    16,
-    "warning",
-    "GPUDirect Storage has a client that AWS supports",
-    source=_GUIDE,
-    by_hand="gdscheck -p  (on a node)",
-)
-def gds_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+@FSX.warning(16, _GUIDE, by_hand="gdscheck -p  (on a node)")
+def gds_clients(facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """GPUDirect Storage has a client that AWS supports."""
     if not facts.gds or not facts.efa:
         return
     types = [known for _, known in _clients(cluster, facts).values()]
@@ -156,14 +147,9 @@ def gds_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     )
 
 
-@FSX.rule(
-    17,
-    "warning",
-    "The EFA connections of all clients fit one file system",
-    source=_GUIDE,
-    by_hand="lnetctl net show | grep -c efa  (on a node; its share of the connections)",
-)
-def efa_connections(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+@FSX.warning(17, _GUIDE, by_hand="lnetctl net show | grep -c efa  (on a node; its share of the connections)")
+def efa_connections(facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """The EFA connections of all clients fit one file system."""
     most, clients = limits().efa_connections, _clients(cluster, facts)
     needed, nodes = _connections(cluster, facts), _client_nodes(cluster, facts)
     if not facts.efa or needed <= most or nodes > most:
@@ -184,13 +170,9 @@ def efa_connections(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     )
 
 
-@FSX.rule(
-    18,
-    "error",
-    "There are no more EFA clients than a file system has connections",
-    source=_GUIDE,
-)
-def efa_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+@FSX.error(18, _GUIDE)
+def efa_clients(facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """There are no more EFA clients than a file system has connections."""
     most, nodes = limits().efa_connections, _client_nodes(cluster, facts)
     if facts.efa and nodes > most:
         yield Breach(
@@ -204,14 +186,9 @@ def efa_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    83,
-    "error",
-    "efa_interfaces_per_client is a number that a client of the file system has",
-    source="FSx for Lustre User Guide: Configuring EFA clients",
-    date="2026-11-28",
-)
-def efa_interfaces(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+@FSX.error(83, "FSx for Lustre User Guide: Configuring EFA clients", "2026-11-28")
+def efa_interfaces(facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """efa_interfaces_per_client is a number that a client of the file system has."""
     asked = facts.efa_interfaces_per_client
     if asked is None:
         return

@@ -12,7 +12,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.remedy import write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import HYPERPOD, MNT, SLURM
 
 DATE = "2026-11-21"
@@ -20,15 +20,14 @@ FSX_API = "SageMaker API reference, ClusterFsxLustreConfig and ClusterFsxOpenZfs
 PACKAGE = "aws-parallelcluster 3.16.1"
 
 
-@MNT.rule(
+@MNT.error(
     1,
-    "error",
-    "File systems and disks are mounted in different places",
-    source=f"{FSX_API}; {PACKAGE}, DuplicateMountDirValidator (a warning there for local disks); "
+    f"{FSX_API}; {PACKAGE}, DuplicateMountDirValidator (a warning there for local disks); "
     "mount(8): a mount hides what was mounted there before",
-    date=DATE,
+    DATE,
 )
-def mounts_differ(cluster: Cluster) -> Iterator[Breach]:
+def mounts_differ(cluster: Cluster) -> Breaches:
+    """File systems and disks are mounted in different places."""
     seen: dict[PurePosixPath, list[YamlPath]] = {}
     for path, place in _mounts(cluster).items():
         others = seen.setdefault(_normal(place), [])
@@ -41,16 +40,15 @@ def mounts_differ(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@MNT.rule(
+@MNT.error(
     2,
-    "error",
-    "No mount hides a directory of the system",
-    source="Filesystem Hierarchy Standard 3.0; SageMaker API reference, ClusterEbsVolumeConfig "
+    "Filesystem Hierarchy Standard 3.0; SageMaker API reference, ClusterEbsVolumeConfig "
     "(/opt/sagemaker); awslabs/awsome-distributed-ai, hyperpod-mental-model.md; "
     f"{PACKAGE}, SharedStorageMountDirValidator",
-    date=DATE,
+    DATE,
 )
-def mounts_spare_system(cluster: Cluster) -> Iterator[Breach]:
+def mounts_spare_system(cluster: Cluster) -> Breaches:
+    """No mount hides a directory of the system."""
     folders = _own_folders(cluster)
     for path, place in _mounts(cluster).items():
         if hidden := _hidden(_normal(place), folders):
@@ -62,16 +60,15 @@ def mounts_spare_system(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@MNT.rule(
+@MNT.error(
     3,
-    "error",
-    "No mount lies within another",
-    source="ParallelCluster User Guide, SharedStorage (MountDir); OverlappingMountDirValidator of 3.16.1 "
+    "ParallelCluster User Guide, SharedStorage (MountDir); OverlappingMountDirValidator of 3.16.1 "
     "means to refuse it and compares names instead; Filesystem Hierarchy Standard 3.0",
-    date=DATE,
+    DATE,
     kinds=SLURM - HYPERPOD,
 )
-def mounts_not_nested(cluster: Cluster) -> Iterator[Breach]:
+def mounts_not_nested(cluster: Cluster) -> Breaches:
+    """No mount lies within another."""
     for path, place, outer in _nested(cluster):
         yield Breach(
             path,
@@ -81,15 +78,9 @@ def mounts_not_nested(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@MNT.rule(
-    4,
-    "warning",
-    "No file system is mounted inside another",
-    source=FSX_API,
-    date=DATE,
-    kinds=SLURM & HYPERPOD,
-)
-def mounts_in_unknown_order(cluster: Cluster) -> Iterator[Breach]:
+@MNT.warning(4, FSX_API, DATE, kinds=SLURM & HYPERPOD)
+def mounts_in_unknown_order(cluster: Cluster) -> Breaches:
+    """No file system is mounted inside another."""
     for path, place, outer in _nested(cluster):
         yield Breach(
             path,

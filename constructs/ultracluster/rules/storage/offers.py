@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog import Region
 from ultracluster.catalog.fsx import (
     LustreOffer,
@@ -16,7 +14,7 @@ from ultracluster.config.lustre import LustreFacts, NewLustre
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import Remedy, ask, beside, drop, either, write
 from ultracluster.config.storage import NewOpenZfs, Persistent2SsdLustre
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.lustre_changes import other_deployment, other_tiers, without_efa
 from ultracluster.rules.sets import FSX
 from ultracluster.rules.zones import in_local_zone
@@ -28,16 +26,13 @@ def offer_at(home: Region, network: Network) -> LustreOffer | None:
     return lustre_offer(home.name, zone_id, local=in_local_zone(home, zone_id))
 
 
-@FSX.rule(
+@FSX.warning(
     33,
-    "warning",
-    "FSx for Lustre has the deployment in the Region and zone",
-    source="FSx for Lustre User Guide, Deployment type availability",
+    "FSx for Lustre User Guide, Deployment type availability",
     by_hand="aws ec2 describe-availability-zones --all-availability-zones  (the zone's city)",
 )
-def deployment_offered(
-    settings: NewLustre, facts: LustreFacts, home: Region, network: Network
-) -> Iterator[Breach]:
+def deployment_offered(settings: NewLustre, facts: LustreFacts, home: Region, network: Network) -> Breaches:
+    """FSx for Lustre has the deployment in the Region and zone."""
     offer = offer_at(home, network)
     if offer is None or settings.deployment == "scratch-1":
         return
@@ -67,14 +62,13 @@ def deployment_offered(
             )
 
 
-@FSX.rule(
+@FSX.warning(
     34,
-    "warning",
-    "FSx is offered in the Region",
-    source="cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::FSx::FileSystem",
+    "cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::FSx::FileSystem",
     by_hand="aws fsx describe-file-systems --region <region>",
 )
-def region_has_fsx(settings: NewLustre | NewOpenZfs, home: Region) -> Iterator[Breach]:
+def region_has_fsx(settings: NewLustre | NewOpenZfs, home: Region) -> Breaches:
+    """FSx is offered in the Region."""
     if home.fsx is False:
         yield Breach(
             (),
@@ -87,13 +81,12 @@ def region_has_fsx(settings: NewLustre | NewOpenZfs, home: Region) -> Iterator[B
         )
 
 
-@FSX.rule(
+@FSX.warning(
     42,
-    "warning",
-    "FSx for OpenZFS has the deployment in the Region",
-    source="FSx for OpenZFS User Guide: Availability by AWS Region; awslabs/awsome-distributed-ai#1097",
+    "FSx for OpenZFS User Guide: Availability by AWS Region; awslabs/awsome-distributed-ai#1097",
 )
-def openzfs_offered(settings: NewOpenZfs, home: Region) -> Iterator[Breach]:
+def openzfs_offered(settings: NewOpenZfs, home: Region) -> Breaches:
+    """FSx for OpenZFS has the deployment in the Region."""
     if home.name not in openzfs(settings.deployment).regions_without:
         return
     others = [
@@ -111,15 +104,14 @@ def openzfs_offered(settings: NewOpenZfs, home: Region) -> Iterator[Breach]:
     )
 
 
-@FSX.rule(
+@FSX.warning(
     43,
-    "warning",
-    "Home directories are in a zone that FSx for OpenZFS is known to have",
-    source="FSx for OpenZFS User Guide: Availability by AWS Region (Regions alone)",
-    date="2026-11-27",
+    "FSx for OpenZFS User Guide: Availability by AWS Region (Regions alone)",
+    "2026-11-27",
     by_hand="aws fsx create-file-system in a subnet of the zone",
 )
-def openzfs_in_local_zone(settings: NewOpenZfs, home: Region, network: Network) -> Iterator[Breach]:
+def openzfs_in_local_zone(settings: NewOpenZfs, home: Region, network: Network) -> Breaches:
+    """Home directories are in a zone that FSx for OpenZFS is known to have."""
     if in_local_zone(home, network.zone_id):
         yield Breach(
             (),

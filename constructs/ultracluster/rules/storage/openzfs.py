@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.fsx import openzfs
 from ultracluster.config.remedy import write
 from ultracluster.config.storage import NewOpenZfs
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import FSX
 
 _CREATE_OPENZFS = "botocore 1.44.5 fsx: CreateFileSystemOpenZFSConfiguration"
 
 
-@FSX.rule(
-    40,
-    "error",
-    "The throughput of an OpenZFS file system is one that the deployment has",
-    source=f"{_CREATE_OPENZFS}, ThroughputCapacity and DeploymentType",
-)
-def openzfs_throughput(settings: NewOpenZfs) -> Iterator[Breach]:
+@FSX.error(40, f"{_CREATE_OPENZFS}, ThroughputCapacity and DeploymentType")
+def openzfs_throughput(settings: NewOpenZfs) -> Breaches:
+    """The throughput of an OpenZFS file system is one that the deployment has."""
     values = openzfs(settings.deployment).throughput
     if settings.throughput_mbps not in values:
         yield Breach(
@@ -30,13 +24,9 @@ def openzfs_throughput(settings: NewOpenZfs) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    41,
-    "error",
-    "The capacity of an OpenZFS file system is one that FSx makes",
-    source="botocore 1.44.5 fsx: CreateFileSystem, StorageCapacity",
-)
-def openzfs_capacity(settings: NewOpenZfs) -> Iterator[Breach]:
+@FSX.error(41, "botocore 1.44.5 fsx: CreateFileSystem, StorageCapacity")
+def openzfs_capacity(settings: NewOpenZfs) -> Breaches:
+    """The capacity of an OpenZFS file system is one that FSx makes."""
     sizes = openzfs(settings.deployment).capacity
     if settings.capacity_gib not in sizes:
         yield Breach(

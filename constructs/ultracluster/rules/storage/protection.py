@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.config import Environment
 from ultracluster.config.remedy import write
 from ultracluster.config.storage import DataRepository, ScratchLustre, Storage
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.lustre_changes import other_deployment
 from ultracluster.rules.sets import DATA
 
 
-@DATA.rule(
-    1,
-    "warning",
-    "A protected environment keeps no data on scratch storage",
-    source="botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, DeploymentType",
-)
-def scratch_protected(settings: ScratchLustre, environment: Environment) -> Iterator[Breach]:
+@DATA.warning(1, "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, DeploymentType")
+def scratch_protected(settings: ScratchLustre, environment: Environment) -> Breaches:
+    """A protected environment keeps no data on scratch storage."""
     if environment.protect:
         yield Breach(
             ("deployment",),
@@ -29,13 +23,9 @@ def scratch_protected(settings: ScratchLustre, environment: Environment) -> Iter
         )
 
 
-@DATA.rule(
-    5,
-    "warning",
-    "storage.key is not given for a scratch file system, which cannot use it",
-    source="botocore 1.44.5 fsx: CreateFileSystem, KmsKeyId",
-)
-def scratch_key(settings: ScratchLustre, storage: Storage) -> Iterator[Breach]:
+@DATA.warning(5, "botocore 1.44.5 fsx: CreateFileSystem, KmsKeyId")
+def scratch_key(settings: ScratchLustre, storage: Storage) -> Breaches:
+    """storage.key is not given for a scratch file system, which cannot use it."""
     if storage.key:
         yield Breach(
             ("deployment",),
@@ -45,13 +35,9 @@ def scratch_key(settings: ScratchLustre, storage: Storage) -> Iterator[Breach]:
         )
 
 
-@DATA.rule(
-    6,
-    "warning",
-    "Deleting a protected file does not delete its last copy",
-    source="botocore 1.44.5 fsx: AutoExportPolicy, EventType DELETED",
-)
-def deletes_exported(link: DataRepository, environment: Environment) -> Iterator[Breach]:
+@DATA.warning(6, "botocore 1.44.5 fsx: AutoExportPolicy, EventType DELETED")
+def deletes_exported(link: DataRepository, environment: Environment) -> Breaches:
+    """Deleting a protected file does not delete its last copy."""
     if environment.protect and link.bucket and "deleted" in link.export_events:
         kept = [event for event in link.export_events if event != "deleted"]
         yield Breach(

@@ -11,7 +11,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, inside, relative, rename, write
 from ultracluster.config.storage import DataRepository
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.lustre_changes import other_deployment
 from ultracluster.rules.sets import FSX
 
@@ -20,8 +20,9 @@ _CREATE = "botocore 1.44.5 fsx: CreateDataRepositoryAssociation"
 _NO_LINE_BREAKS = re.compile(r"[\x00\x85\u2028\u2029\r\n]")
 
 
-@FSX.rule(50, "error", "A file system has at most eight data repository associations", source=_CREATE)
-def link_count(facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(50, _CREATE)
+def link_count(facts: LustreFacts) -> Breaches:
+    """A file system has at most eight data repository associations."""
     most, links = limits().data_repositories, facts.data_repositories
     if len(links) > most:
         yield Breach(
@@ -31,13 +32,9 @@ def link_count(facts: LustreFacts) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    51,
-    "error",
-    "The folder of a data repository association is an absolute path",
-    source=f"{_CREATE}, FileSystemPath",
-)
-def link_folder(facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(51, f"{_CREATE}, FileSystemPath")
+def link_folder(facts: LustreFacts) -> Breaches:
+    """The folder of a data repository association is an absolute path."""
     for folder in facts.data_repositories:
         if not _is_folder(folder):
             yield Breach(
@@ -48,10 +45,9 @@ def link_folder(facts: LustreFacts) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(
-    52, "error", "Folders of data repository associations do not overlap", source=f"{_CREATE}, FileSystemPath"
-)
-def link_folder_overlap(facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(52, f"{_CREATE}, FileSystemPath")
+def link_folder_overlap(facts: LustreFacts) -> Breaches:
+    """Folders of data repository associations do not overlap."""
     folders = [folder for folder in facts.data_repositories if _is_folder(folder)]
     for outer, inner in _overlaps({folder: _with_slash(folder) for folder in folders}):
         whole = outer == "/"
@@ -64,10 +60,9 @@ def link_folder_overlap(facts: LustreFacts) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    53, "error", "Prefixes of data repository associations with one bucket do not overlap", source=_CREATE
-)
-def link_prefix_overlap(facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(53, _CREATE)
+def link_prefix_overlap(facts: LustreFacts) -> Breaches:
+    """Prefixes of data repository associations with one bucket do not overlap."""
     links = facts.data_repositories
     for bucket in {link.bucket for link in links.values()}:
         own = {name: _key_prefix(link) for name, link in links.items() if link.bucket == bucket}
@@ -83,8 +78,9 @@ def link_prefix_overlap(facts: LustreFacts) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(54, "error", "The Lustre version can be linked to S3", source=_CREATE)
-def link_version(facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(54, _CREATE)
+def link_version(facts: LustreFacts) -> Breaches:
+    """The Lustre version can be linked to S3."""
     settings, versions = facts.new, limits().data_repository_versions
     if not settings or not facts.data_repositories or settings.version in versions:
         return
@@ -96,8 +92,9 @@ def link_version(facts: LustreFacts) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(55, "error", "The Lustre deployment can be linked to S3", source=_CREATE)
-def link_deployment(facts: LustreFacts) -> Iterator[Breach]:
+@FSX.error(55, _CREATE)
+def link_deployment(facts: LustreFacts) -> Breaches:
+    """The Lustre deployment can be linked to S3."""
     settings = facts.new
     if settings and facts.data_repositories and not lustre(settings.deployment).data_repositories:
         yield Breach(
@@ -110,13 +107,9 @@ def link_deployment(facts: LustreFacts) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    56,
-    "error",
-    "The prefix of a data repository is a plain key prefix, without s3:// and empty parts",
-    source=f"{_CREATE}, DataRepositoryPath",
-)
-def link_prefix(link: DataRepository) -> Iterator[Breach]:
+@FSX.error(56, f"{_CREATE}, DataRepositoryPath")
+def link_prefix(link: DataRepository) -> Breaches:
+    """The prefix of a data repository is a plain key prefix, without s3:// and empty parts."""
     prefix = link.prefix or ""
     url = re.fullmatch(r"s3://([^/]+)/*(.*)", prefix)
     if url:
@@ -137,13 +130,9 @@ def link_prefix(link: DataRepository) -> Iterator[Breach]:
     )
 
 
-@FSX.rule(
-    57,
-    "error",
-    "No import or export event is given twice",
-    source="AWS::FSx::DataRepositoryAssociation (cfn-lint 1.58.0): Events has unique items",
-)
-def link_events(link: DataRepository) -> Iterator[Breach]:
+@FSX.error(57, "AWS::FSx::DataRepositoryAssociation (cfn-lint 1.58.0): Events has unique items")
+def link_events(link: DataRepository) -> Breaches:
+    """No import or export event is given twice."""
     for key, events in (("import_events", link.import_events), ("export_events", link.export_events)):
         twice = [event for event, times in Counter(events).items() if times > 1]
         if twice:
@@ -154,13 +143,9 @@ def link_events(link: DataRepository) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(
-    58,
-    "warning",
-    "A data repository association imports or exports something",
-    source=f"{_CREATE}, S3 and BatchImportMetaDataOnCreate",
-)
-def link_idle(link: DataRepository) -> Iterator[Breach]:
+@FSX.warning(58, f"{_CREATE}, S3 and BatchImportMetaDataOnCreate")
+def link_idle(link: DataRepository) -> Breaches:
+    """A data repository association imports or exports something."""
     if not (link.import_events or link.export_events or link.import_existing):
         yield Breach(
             (),
@@ -170,13 +155,9 @@ def link_idle(link: DataRepository) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    59,
-    "warning",
-    "A folder that exports to an existing bucket also lists what is in it",
-    source="FSx for Lustre User Guide: Linking your file system to an S3 bucket",
-)
-def link_export_blind(link: DataRepository) -> Iterator[Breach]:
+@FSX.warning(59, "FSx for Lustre User Guide: Linking your file system to an S3 bucket")
+def link_export_blind(link: DataRepository) -> Breaches:
+    """A folder that exports to an existing bucket also lists what is in it."""
     if link.bucket and link.export_events and not (link.import_existing or link.import_events):
         yield Breach(
             ("import_existing",),
@@ -186,15 +167,14 @@ def link_export_blind(link: DataRepository) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
+@FSX.warning(
     81,
-    "warning",
-    "Folders of data repository associations are paths in the file system, without its mount path",
-    source=f"{_CREATE}, FileSystemPath: begins at the root of the file system",
-    date="2026-11-28",
+    f"{_CREATE}, FileSystemPath: begins at the root of the file system",
+    "2026-11-28",
     by_hand="lfs df -h; ls <mount path>  (on a node)",
 )
-def link_below_mount(facts: LustreFacts) -> Iterator[Breach]:
+def link_below_mount(facts: LustreFacts) -> Breaches:
+    """Folders of data repository associations are paths in the file system, without its mount path."""
     mount = facts.mount_path.rstrip("/")
     for folder in facts.data_repositories:
         if not mount or not _is_folder(folder) or not _with_slash(folder).startswith(f"{mount}/"):

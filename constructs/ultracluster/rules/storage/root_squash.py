@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from ultracluster.catalog.fsx import limits
 from ultracluster.config.lustre import NewLustre
 from ultracluster.config.remedy import DROP, ask, drop, whole, write
 from ultracluster.config.storage import NewOpenZfs
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import FSX, SLURM
 
 
-@FSX.rule(
-    30,
-    "error",
-    "Root squash changes both user and group, or neither",
-    source="botocore 1.44.5 fsx: LustreRootSquashConfiguration",
-)
-def root_squash_ids(settings: NewLustre) -> Iterator[Breach]:
+@FSX.error(30, "botocore 1.44.5 fsx: LustreRootSquashConfiguration")
+def root_squash_ids(settings: NewLustre) -> Breaches:
+    """Root squash changes both user and group, or neither."""
     squash = settings.root_squash
     if squash and bool(squash.uid) != bool(squash.gid):
         zero, other = ("uid", squash.gid) if squash.uid == 0 else ("gid", squash.uid)
@@ -31,13 +26,9 @@ def root_squash_ids(settings: NewLustre) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(
-    31,
-    "error",
-    "Each client that root squash exempts is an NID of Lustre (10.0.1.6@tcp)",
-    source="botocore 1.44.5 fsx: LustreNoSquashNid",
-)
-def root_squash_clients(settings: NewLustre) -> Iterator[Breach]:
+@FSX.error(31, "botocore 1.44.5 fsx: LustreNoSquashNid")
+def root_squash_clients(settings: NewLustre) -> Breaches:
+    """Each client that root squash exempts is an NID of Lustre (10.0.1.6@tcp)."""
     for index, nid in enumerate(settings.root_squash.exempt_clients if settings.root_squash else ()):
         if not _is_nid(nid):
             address = nid.partition("@")[0]
@@ -51,15 +42,9 @@ def root_squash_clients(settings: NewLustre) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(
-    70,
-    "warning",
-    "Nodes can make homes on an OpenZFS file system with root squash",
-    source="lifecycle_scripts/steps/homes.sh; exports(5), root_squash",
-    date="2026-11-22",
-    kinds=SLURM,
-)
-def homes_without_root(settings: NewOpenZfs) -> Iterator[Breach]:
+@FSX.warning(70, "lifecycle_scripts/steps/homes.sh; exports(5), root_squash", "2026-11-22", kinds=SLURM)
+def homes_without_root(settings: NewOpenZfs) -> Breaches:
+    """Nodes can make homes on an OpenZFS file system with root squash."""
     if settings.root_squash and not settings.root_squash.exempt_clients:
         yield Breach(
             ("root_squash",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 from itertools import pairwise
 
 from ultracluster.catalog.fsx import limits, lustre
@@ -19,7 +18,7 @@ from ultracluster.config.storage import (
 )
 from ultracluster.model import Cluster
 from ultracluster.model.people import homes_of
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import FSX, HPS, KUBERNETES, PCL, SLURM
 
 _DATE = "2026-11-23"
@@ -27,8 +26,9 @@ _HERE = "this configuration: storage.further_lustre"
 _SHARED = "ParallelCluster User Guide, SharedStorage (a section of the cluster; queues have none)"
 
 
-@FSX.rule(71, "error", "Further Lustre file systems stand beside a first one", source=_HERE, date=_DATE)
-def first_is_there(storage: Storage) -> Iterator[Breach]:
+@FSX.error(71, _HERE, _DATE)
+def first_is_there(storage: Storage) -> Breaches:
+    """Further Lustre file systems stand beside a first one."""
     if storage.lustre is None and storage.further_lustre:
         name, first = next(iter(storage.further_lustre.items()))
         settings = first.model_dump(mode="json", exclude_unset=True)
@@ -44,8 +44,9 @@ def first_is_there(storage: Storage) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(72, "error", "A Lustre file system is for node groups that exist", source=_HERE, date=_DATE)
-def groups_exist(cluster: Cluster) -> Iterator[Breach]:
+@FSX.error(72, _HERE, _DATE)
+def groups_exist(cluster: Cluster) -> Breaches:
+    """A Lustre file system is for node groups that exist."""
     for name, facts in cluster.lustres.items():
         for number, group in enumerate(facts.groups):
             if group not in cluster.groups:
@@ -57,15 +58,9 @@ def groups_exist(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@FSX.rule(
-    73,
-    "error",
-    "No Lustre file system of ParallelCluster is for some groups only",
-    source=_SHARED,
-    date=_DATE,
-    kinds=PCL.kinds,
-)
-def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+@FSX.error(73, _SHARED, _DATE, kinds=PCL.kinds)
+def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Breaches:
+    """No Lustre file system of ParallelCluster is for some groups only."""
     if facts.groups and cluster.traits.shares_all_mounts:
         yield Breach(
             ("groups",),
@@ -75,16 +70,14 @@ def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Iterator[Brea
         )
 
 
-@FSX.rule(
+@FSX.error(
     74,
-    "error",
-    "Lifecycle scripts mount the second Lustre file system of a HyperPod node",
-    source="botocore 1.44.5 sagemaker: ClusterInstanceStorageConfigs, four at most; volumes and homes take "
-    "three",
-    date=_DATE,
+    "botocore 1.44.5 sagemaker: ClusterInstanceStorageConfigs, four at most; volumes and homes take three",
+    _DATE,
     kinds=HPS.kinds,
 )
-def second_needs_scripts(cluster: Cluster) -> Iterator[Breach]:
+def second_needs_scripts(cluster: Cluster) -> Breaches:
+    """Lifecycle scripts mount the second Lustre file system of a HyperPod node."""
     if cluster.runs_scripts:
         return
     for group in cluster.groups:
@@ -100,14 +93,9 @@ def second_needs_scripts(cluster: Cluster) -> Iterator[Breach]:
             return
 
 
-@FSX.rule(
-    75,
-    "error",
-    "No file system is named twice",
-    source="mount(8); FSx API reference, DescribeFileSystems: an id is one file system",
-    date=_DATE,
-)
-def named_once(cluster: Cluster) -> Iterator[Breach]:
+@FSX.error(75, "mount(8); FSx API reference, DescribeFileSystems: an id is one file system", _DATE)
+def named_once(cluster: Cluster) -> Breaches:
+    """No file system is named twice."""
     seen: dict[str, str] = {}
     for name, facts in cluster.lustres.items():
         settings = facts.settings
@@ -122,16 +110,17 @@ def named_once(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(
+@FSX.warning(
     76,
-    "warning",
-    "All Lustre file systems together fit the account's default quota",
-    source="FSx for Lustre User Guide: Quotas",
-    date=_DATE,
+    "FSx for Lustre User Guide: Quotas",
+    _DATE,
     by_hand="aws service-quotas list-service-quotas --service-code fsx --region <region>",
 )
-def quota_of_all(cluster: Cluster) -> Iterator[Breach]:
-    """Of one that is too large by itself FSX007 tells."""
+def quota_of_all(cluster: Cluster) -> Breaches:
+    """All Lustre file systems together fit the account's default quota.
+
+    Of one that is too large by itself FSX007 tells.
+    """
     sums: dict[str, list[tuple[str, int]]] = {}
     for name, facts in cluster.lustres.items():
         if facts.new is None or facts.capacity_gib is None or isinstance(facts.new, IntelligentTieringLustre):
@@ -149,14 +138,11 @@ def quota_of_all(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(
-    77,
-    "warning",
-    "Two Lustre file systems do not export to one place in S3",
-    source="FSx for Lustre User Guide, Export to Amazon S3: the newest change is what the object becomes",
-    date=_DATE,
+@FSX.warning(
+    77, "FSx for Lustre User Guide, Export to Amazon S3: the newest change is what the object becomes", _DATE
 )
-def exports_apart(cluster: Cluster) -> Iterator[Breach]:
+def exports_apart(cluster: Cluster) -> Breaches:
+    """Two Lustre file systems do not export to one place in S3."""
     seen: list[tuple[str, str, DataRepository]] = []
     for name, links in cluster.environment.all_data_repositories.items():
         for folder, link in links.items():
@@ -173,14 +159,9 @@ def exports_apart(cluster: Cluster) -> Iterator[Breach]:
             seen.append((name, folder, link))
 
 
-@FSX.rule(
-    78,
-    "warning",
-    "Each compute group mounts some Lustre file system where there are any",
-    source=_HERE,
-    date=_DATE,
-)
-def group_without(cluster: Cluster) -> Iterator[Breach]:
+@FSX.warning(78, _HERE, _DATE)
+def group_without(cluster: Cluster) -> Breaches:
+    """Each compute group mounts some Lustre file system where there are any."""
     if not cluster.mounts_differ:
         return
     for name in cluster.with_role("compute"):
@@ -194,16 +175,17 @@ def group_without(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(
+@FSX.error(
     79,
-    "error",
-    "The Lustre file systems of one pod are mounted in different places",
-    source="Kubernetes API reference, VolumeMount (mountPath: must be unique in a container)",
-    date=_DATE,
+    "Kubernetes API reference, VolumeMount (mountPath: must be unique in a container)",
+    _DATE,
     kinds=KUBERNETES,
 )
-def pods_mount_apart(cluster: Cluster) -> Iterator[Breach]:
-    """On Slurm MNT001 tells."""
+def pods_mount_apart(cluster: Cluster) -> Breaches:
+    """The Lustre file systems of one pod are mounted in different places.
+
+    On Slurm MNT001 tells.
+    """
     told: set[str] = set()
     for group in cluster.groups:
         own = sorted(cluster.lustres_of(group).items(), key=lambda one: one[1].mount_path)
@@ -221,15 +203,9 @@ def pods_mount_apart(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@FSX.rule(
-    80,
-    "error",
-    "All nodes mount the Lustre file system with the homes",
-    source=f"{_HERE}; docs/users.md (homes are on Lustre where there is no OpenZFS)",
-    date=_DATE,
-    kinds=SLURM,
-)
-def homes_everywhere(cluster: Cluster) -> Iterator[Breach]:
+@FSX.error(80, f"{_HERE}; docs/users.md (homes are on Lustre where there is no OpenZFS)", _DATE, kinds=SLURM)
+def homes_everywhere(cluster: Cluster) -> Breaches:
+    """All nodes mount the Lustre file system with the homes."""
     first = cluster.lustre
     people = cluster.environment.users or cluster.environment.directory
     if not first or not first.groups or not people or homes_of(cluster).mount != first.mount_path:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ultracluster.catalog.fsx import Series, lustre, read_cache
 from ultracluster.config.remedy import beside, drop, inside, write
 from ultracluster.config.storage import IntelligentTieringLustre
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.lustre import CREATE_LUSTRE
 
 _CACHE = "botocore 1.44.5 fsx: LustreReadCacheConfiguration"
 
 
-@FSX.rule(
-    20,
-    "error",
-    "The throughput of Intelligent-Tiering is a multiple that FSx takes",
-    source=f"{CREATE_LUSTRE}, ThroughputCapacity",
-)
-def tiering_throughput(settings: IntelligentTieringLustre) -> Iterator[Breach]:
+@FSX.error(20, f"{CREATE_LUSTRE}, ThroughputCapacity")
+def tiering_throughput(settings: IntelligentTieringLustre) -> Breaches:
+    """The throughput of Intelligent-Tiering is a multiple that FSx takes."""
     steps = lustre(settings.deployment).throughput
     if steps and settings.throughput_mbps not in steps:
         yield Breach(
@@ -31,8 +25,9 @@ def tiering_throughput(settings: IntelligentTieringLustre) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(21, "error", "A read cache has a size exactly when its mode is `sized`", source=_CACHE)
-def read_cache_mode(settings: IntelligentTieringLustre) -> Iterator[Breach]:
+@FSX.error(21, _CACHE)
+def read_cache_mode(settings: IntelligentTieringLustre) -> Breaches:
+    """A read cache has a size exactly when its mode is `sized`."""
     cache = settings.read_cache
     if cache.mode == "sized" and cache.gib is None:
         sizes = _cache_sizes(settings)
@@ -49,8 +44,9 @@ def read_cache_mode(settings: IntelligentTieringLustre) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(22, "error", "The size of a read cache suits the throughput", source=f"{_CACHE}, SizeGiB")
-def read_cache_size(settings: IntelligentTieringLustre) -> Iterator[Breach]:
+@FSX.error(22, f"{_CACHE}, SizeGiB")
+def read_cache_size(settings: IntelligentTieringLustre) -> Breaches:
+    """The size of a read cache suits the throughput."""
     gib, sizes = settings.read_cache.gib, _cache_sizes(settings)
     if settings.read_cache.mode == "sized" and gib is not None and sizes and gib not in sizes:
         yield Breach(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import pools, scheduler_of, total_amount
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.fields import (
     BY_GROUP,
@@ -23,14 +23,9 @@ from ultracluster.rules.teams.fields import (
 from ultracluster.rules.teams.quotas import amounts_of
 
 
-@TEA.rule(
-    5,
-    "error",
-    "A total counts accelerators of one kind",
-    source="Kubernetes documentation, Extended Resources (a resource of each kind)",
-    date=DATE,
-)
-def total_of_several_kinds(team: Team, cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(5, "Kubernetes documentation, Extended Resources (a resource of each kind)", DATE)
+def total_of_several_kinds(team: Team, cluster: Cluster) -> Breaches:
+    """A total counts accelerators of one kind."""
     kinds = sorted({" with ".join(pool.offered) for pool in pools(cluster)})
     if len(kinds) < 2:
         return
@@ -46,15 +41,14 @@ def total_of_several_kinds(team: Team, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@TEA.rule(
+@TEA.error(
     6,
-    "error",
-    "Quotas are given by node group only where the scheduler counts by node group",
-    source=f"{KUEUE} (ResourceFlavor); {VOLCANO} (deserved by resource); {KAI} (resources.gpu); {SACCTMGR} "
+    f"{KUEUE} (ResourceFlavor); {VOLCANO} (deserved by resource); {KAI} (resources.gpu); {SACCTMGR} "
     "(GrpTRES)",
-    date=DATE,
+    DATE,
 )
-def by_group_not_there(team: Team, cluster: Cluster) -> Iterator[Breach]:
+def by_group_not_there(team: Team, cluster: Cluster) -> Breaches:
+    """Quotas are given by node group only where the scheduler counts by node group."""
     scheduler = scheduler_of(cluster)
     if scheduler in BY_GROUP or scheduler == "none" or len(pools(cluster)) < 2:
         return
@@ -69,14 +63,11 @@ def by_group_not_there(team: Team, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@TEA.rule(
-    7,
-    "error",
-    "A limit over several node groups is given by group",
-    source=f"{KUEUE} (borrowingLimit of a flavor); {GOVERNANCE} (AbsoluteBorrowLimits by instance type)",
-    date=DATE,
+@TEA.error(
+    7, f"{KUEUE} (borrowingLimit of a flavor); {GOVERNANCE} (AbsoluteBorrowLimits by instance type)", DATE
 )
-def limit_in_total(team: Team, cluster: Cluster) -> Iterator[Breach]:
+def limit_in_total(team: Team, cluster: Cluster) -> Breaches:
+    """A limit over several node groups is given by group."""
     scheduler = scheduler_of(cluster)
     if scheduler not in BY_GROUP or len(pools(cluster)) < 2:
         return
@@ -88,14 +79,9 @@ def limit_in_total(team: Team, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@TEA.rule(
-    16,
-    "error",
-    "KAI and Slurm accounts count only NVIDIA GPUs",
-    source=f"{KAI} (resources.gpu); slurm.conf manual (AccountingStorageTRES=gres/gpu)",
-    date=DATE,
-)
-def not_gpus(team: Team, cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(16, f"{KAI} (resources.gpu); slurm.conf manual (AccountingStorageTRES=gres/gpu)", DATE)
+def not_gpus(team: Team, cluster: Cluster) -> Breaches:
+    """KAI and Slurm accounts count only NVIDIA GPUs."""
     scheduler = scheduler_of(cluster)
     others = [pool for pool in pools(cluster) if pool.resource != "nvidia.com/gpu"]
     if not others or scheduler not in ("kai", "slurm"):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Scheduler, scheduler_of, total_amount
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import SLURM, TEA
 
 DATE = "2026-11-21"
@@ -94,14 +94,9 @@ _OPTIONS: Mapping[str, _Option] = {
 }
 
 
-@TEA.rule(
-    8,
-    "error",
-    "The scheduler supports every field of a team",
-    source=f"{KUEUE}; {VOLCANO}; {KAI}; {GOVERNANCE}; {SACCTMGR}",
-    date=DATE,
-)
-def option_of_another_scheduler(team: Team, cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(8, f"{KUEUE}; {VOLCANO}; {KAI}; {GOVERNANCE}; {SACCTMGR}", DATE)
+def option_of_another_scheduler(team: Team, cluster: Cluster) -> Breaches:
+    """The scheduler supports every field of a team."""
     scheduler = scheduler_of(cluster)
     match scheduler:
         case "none":
@@ -120,15 +115,9 @@ def option_of_another_scheduler(team: Team, cluster: Cluster) -> Iterator[Breach
             )
 
 
-@TEA.rule(
-    9,
-    "warning",
-    "Every field of a team has an effect in Slurm",
-    source=f"{SACCTMGR} (fairshare)",
-    date=DATE,
-    kinds=SLURM,
-)
-def option_without_meaning(team: Team) -> Iterator[Breach]:
+@TEA.warning(9, f"{SACCTMGR} (fairshare)", DATE, kinds=SLURM)
+def option_without_meaning(team: Team) -> Breaches:
+    """Every field of a team has an effect in Slurm."""
     for key in ("lend", "weight", "preempt_own"):
         if key in _changed(team):
             yield Breach(
@@ -139,15 +128,9 @@ def option_without_meaning(team: Team) -> Iterator[Breach]:
             )
 
 
-@TEA.rule(
-    17,
-    "error",
-    "With task governance a team that borrows also lends",
-    source="SageMaker API reference, ResourceSharingConfig",
-    date=DATE,
-    kinds=frozenset({"hyperpod-eks"}),
-)
-def borrows_and_keeps(team: Team, cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(17, "SageMaker API reference, ResourceSharingConfig", DATE, kinds=frozenset({"hyperpod-eks"}))
+def borrows_and_keeps(team: Team, cluster: Cluster) -> Breaches:
+    """With task governance a team that borrows also lends."""
     if scheduler_of(cluster) != "task-governance":
         return
     if not team.lend and (team.limit is None or total_amount(team.limit) > total_amount(team.quota)):
@@ -158,15 +141,14 @@ def borrows_and_keeps(team: Team, cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@TEA.rule(
+@TEA.error(
     19,
-    "error",
-    "A weight is at most 100 with task governance",
-    source="SageMaker API reference, ComputeQuotaTarget (FairShareWeight: 0 to 100)",
-    date="2026-11-22",
+    "SageMaker API reference, ComputeQuotaTarget (FairShareWeight: 0 to 100)",
+    "2026-11-22",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def weight_in_bounds(team: Team, cluster: Cluster) -> Iterator[Breach]:
+def weight_in_bounds(team: Team, cluster: Cluster) -> Breaches:
+    """A weight is at most 100 with task governance."""
     if scheduler_of(cluster) == "task-governance" and team.weight > _MOST_WEIGHT:
         largest = max(other.weight for other in cluster.environment.teams.values())
         yield Breach(

@@ -8,21 +8,20 @@ from collections.abc import Iterator
 from ultracluster.config.remedy import inside, write
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs, Lustre, NewOpenZfs, OpenZfs
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import KUBERNETES, TEA
 
 _LEVELS = "Kubernetes documentation, Pod Security Standards (baseline: a container may be root)"
 
 
-@TEA.rule(
+@TEA.warning(
     20,
-    "warning",
-    "Root in a team's pod is not root on the shared file systems",
-    source=f"{_LEVELS}; FSx for Lustre User Guide, Lustre root squash; exports(5), root_squash",
-    date="2026-11-22",
+    f"{_LEVELS}; FSx for Lustre User Guide, Lustre root squash; exports(5), root_squash",
+    "2026-11-22",
     kinds=KUBERNETES,
 )
-def root_on_shared_files(cluster: Cluster) -> Iterator[Breach]:
+def root_on_shared_files(cluster: Cluster) -> Breaches:
+    """Root in a team's pod is not root on the shared file systems."""
     storage = cluster.environment.storage
     open_to_root = [
         name
@@ -49,15 +48,11 @@ def root_on_shared_files(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@TEA.rule(
-    21,
-    "warning",
-    "Each team has a user of its own",
-    source="this configuration: teams (`uid` is the owner of a team's files)",
-    date="2026-11-22",
-    kinds=KUBERNETES,
+@TEA.warning(
+    21, "this configuration: teams (`uid` is the owner of a team's files)", "2026-11-22", kinds=KUBERNETES
 )
-def one_user_for_two_teams(cluster: Cluster) -> Iterator[Breach]:
+def one_user_for_two_teams(cluster: Cluster) -> Breaches:
+    """Each team has a user of its own."""
     teams = cluster.environment.teams
     counts = Counter(team.uid for team in teams.values() if team.uid is not None)
     first: set[int] = set()
@@ -74,15 +69,14 @@ def one_user_for_two_teams(cluster: Cluster) -> Iterator[Breach]:
         first.add(team.uid)
 
 
-@TEA.rule(
+@TEA.warning(
     32,
-    "warning",
-    "A team that shares file systems with others should have a `uid`",
-    source="Kubernetes documentation, Pod Security Standards (restricted: any user but root)",
-    date="2026-11-27",
+    "Kubernetes documentation, Pod Security Standards (restricted: any user but root)",
+    "2026-11-27",
     kinds=KUBERNETES,
 )
-def any_user_of_shared_files(cluster: Cluster) -> Iterator[Breach]:
+def any_user_of_shared_files(cluster: Cluster) -> Breaches:
+    """A team that shares file systems with others should have a `uid`."""
     teams = cluster.environment.teams
     shared = list(_shared(cluster))
     if len(teams) < 2 or not shared:

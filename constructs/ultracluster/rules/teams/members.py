@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ultracluster.catalog.eks import charts
 from ultracluster.config.findings import YamlPath
@@ -12,7 +11,7 @@ from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, pools, scheduler_of
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import KUBERNETES, TEA
 from ultracluster.rules.teams.fields import DATE
 
@@ -21,15 +20,9 @@ _RESERVED_TEAMS = frozenset({"default", "default-parent-queue", "default-queue",
 _RESERVED_NAMESPACES = frozenset({"default", "aws-hyperpod"})
 
 
-@TEA.rule(
-    10,
-    "error",
-    "Teams have a scheduler that enforces quotas",
-    source="Kubernetes documentation, kube-scheduler (no gangs, no borrowing)",
-    date=DATE,
-    kinds=KUBERNETES,
-)
-def no_scheduler(cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(10, "Kubernetes documentation, kube-scheduler (no gangs, no borrowing)", DATE, kinds=KUBERNETES)
+def no_scheduler(cluster: Cluster) -> Breaches:
+    """Teams have a scheduler that enforces quotas."""
     if cluster.environment.teams and scheduler_of(cluster) == "none":
         yield Breach(
             ("teams",),
@@ -38,14 +31,11 @@ def no_scheduler(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@TEA.rule(
-    13,
-    "error",
-    "Names of teams and namespaces are not in use by the cluster or another team",
-    source="Kubernetes documentation, Namespaces; Volcano and Slurm: queues and account of their own",
-    date=DATE,
+@TEA.error(
+    13, "Kubernetes documentation, Namespaces; Volcano and Slurm: queues and account of their own", DATE
 )
-def taken_names(cluster: Cluster) -> Iterator[Breach]:
+def taken_names(cluster: Cluster) -> Breaches:
+    """Names of teams and namespaces are not in use by the cluster or another team."""
     kubernetes, teams = cluster.traits.kubernetes, cluster.environment.teams
     own = {row["namespace"] for row in charts().values()} | _RESERVED_NAMESPACES
     names = Counter(namespace_of(cluster, name) for name in teams)
@@ -73,15 +63,9 @@ def taken_names(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@TEA.rule(
-    14,
-    "error",
-    "A principal is either a team member or an admin, not both",
-    source="EKS API reference, CreateAccessEntry (one entry for each principal)",
-    date=DATE,
-    kinds=KUBERNETES,
-)
-def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+@TEA.error(14, "EKS API reference, CreateAccessEntry (one entry for each principal)", DATE, kinds=KUBERNETES)
+def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Breaches:
+    """A principal is either a team member or an admin, not both."""
     for index, member in enumerate(team.members):
         if member in settings.admins:
             yield Breach(
@@ -92,15 +76,14 @@ def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Iterator[Breach
             )
 
 
-@TEA.rule(
+@TEA.error(
     18,
-    "error",
-    "Names of node groups differ in more than case",
-    source="Kubernetes documentation, Object Names and IDs; Kueue: a ResourceFlavor for each group",
-    date=DATE,
+    "Kubernetes documentation, Object Names and IDs; Kueue: a ResourceFlavor for each group",
+    DATE,
     kinds=KUBERNETES,
 )
-def same_in_lower_case(cluster: Cluster) -> Iterator[Breach]:
+def same_in_lower_case(cluster: Cluster) -> Breaches:
+    """Names of node groups differ in more than case."""
     if scheduler_of(cluster) != "kueue":
         return
     names = Counter(pool.group.lower() for pool in pools(cluster))

@@ -10,19 +10,14 @@ from ultracluster.config.remedy import Remedy, ask, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Pool, pools, teams_of, total_amount
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
 
 
-@TEA.rule(
-    1,
-    "error",
-    "Groups named in quotas and limits are compute groups with accelerators",
-    source="this configuration: node_groups",
-    date=DATE,
-)
-def unknown_group(team: Team, cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(1, "this configuration: node_groups", DATE)
+def unknown_group(team: Team, cluster: Cluster) -> Breaches:
+    """Groups named in quotas and limits are compute groups with accelerators."""
     if _types_unknown(cluster):
         return
     there = [pool.group for pool in pools(cluster)]
@@ -39,10 +34,9 @@ def unknown_group(team: Team, cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@TEA.rule(
-    2, "error", "All quotas together fit in the cluster", source="this configuration: node_groups", date=DATE
-)
-def too_much(cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(2, "this configuration: node_groups", DATE)
+def too_much(cluster: Cluster) -> Breaches:
+    """All quotas together fit in the cluster."""
     teams = teams_of(cluster.environment.teams, None)  # what the others have is part of it
     if not teams or _types_unknown(cluster):
         return
@@ -74,14 +68,9 @@ def too_much(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@TEA.rule(
-    3,
-    "error",
-    "A limit is not below the quota",
-    source=f"{KUEUE} (borrowingLimit is not negative); {VOLCANO} (deserved <= capability)",
-    date=DATE,
-)
-def limit_below_quota(team: Team) -> Iterator[Breach]:
+@TEA.error(3, f"{KUEUE} (borrowingLimit is not negative); {VOLCANO} (deserved <= capability)", DATE)
+def limit_below_quota(team: Team) -> Breaches:
+    """A limit is not below the quota."""
     if team.limit is None:
         return
     if isinstance(team.limit, Mapping) and isinstance(team.quota, Mapping):
@@ -100,14 +89,9 @@ def limit_below_quota(team: Team) -> Iterator[Breach]:
         )
 
 
-@TEA.rule(
-    4,
-    "error",
-    "A limit does not exceed the accelerators of the cluster",
-    source="this configuration: node_groups",
-    date=DATE,
-)
-def limit_above_cluster(team: Team, cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(4, "this configuration: node_groups", DATE)
+def limit_above_cluster(team: Team, cluster: Cluster) -> Breaches:
+    """A limit does not exceed the accelerators of the cluster."""
     if _types_unknown(cluster):
         return
     there = {pool.group: pool.total for pool in pools(cluster)}

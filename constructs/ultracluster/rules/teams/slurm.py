@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ultracluster.catalog.node_accounts import taken_names
 from ultracluster.catalog.slurm import words
@@ -13,21 +13,17 @@ from ultracluster.config.remedy import Remedy, anywhere, ask, drop, relative
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.people import team_users
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import SLURM, TEA
 from ultracluster.rules.teams.fields import DATE, SACCTMGR
 
 
-@TEA.rule(
-    11,
-    "error",
-    "Teams in Slurm have Slurm accounting",
-    source="Slurm documentation, Accounting and Resource Limits (accounts live in slurmdbd)",
-    date=DATE,
-    kinds=SLURM,
+@TEA.error(
+    11, "Slurm documentation, Accounting and Resource Limits (accounts live in slurmdbd)", DATE, kinds=SLURM
 )
-def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator[Breach]:
+def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Breaches:
+    """Teams in Slurm have Slurm accounting."""
     if not cluster.environment.teams:
         return
     match settings:
@@ -47,16 +43,15 @@ def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator
                 )
 
 
-@TEA.rule(
+@TEA.warning(
     12,
-    "warning",
-    "Slurm enforces the teams' limits and shares",
-    source="slurm.conf manual (AccountingStorageEnforce, PriorityType, PriorityWeightFairshare)",
-    date=DATE,
+    "slurm.conf manual (AccountingStorageEnforce, PriorityType, PriorityWeightFairshare)",
+    DATE,
     kinds=SLURM,
 )
-def not_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Cluster) -> Iterator[Breach]:
+def not_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Cluster) -> Breaches:
     # what they need is set by us; here it is replaced
+    """Slurm enforces the teams' limits and shares."""
     teams = cluster.environment.teams
     if not teams:
         return
@@ -75,15 +70,9 @@ def not_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Clust
         yield Breach(("slurm_settings", key), why, drop().noting("what teams need is set already"))
 
 
-@TEA.rule(
-    15,
-    "warning",
-    "A Slurm account has users",
-    source=f"{SACCTMGR} (associations are of a user in an account)",
-    date=DATE,
-    kinds=SLURM,
-)
-def no_users(cluster: Cluster) -> Iterator[Breach]:
+@TEA.warning(15, f"{SACCTMGR} (associations are of a user in an account)", DATE, kinds=SLURM)
+def no_users(cluster: Cluster) -> Breaches:
+    """A Slurm account has users."""
     for name in cluster.environment.teams:
         if not team_users(cluster.environment, name):
             yield Breach(
@@ -93,15 +82,14 @@ def no_users(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@TEA.rule(
+@TEA.warning(
     33,
-    "warning",
-    "Teams on Slurm should have users of their own",
-    source="this configuration: without `users` and `directory` nodes have one user, `ultracluster`",
-    date="2026-11-27",
+    "this configuration: without `users` and `directory` nodes have one user, `ultracluster`",
+    "2026-11-27",
     kinds=SLURM,
 )
-def one_user_for_everybody(cluster: Cluster) -> Iterator[Breach]:
+def one_user_for_everybody(cluster: Cluster) -> Breaches:
+    """Teams on Slurm should have users of their own."""
     environment = cluster.environment
     if len(environment.teams) > 1 and not environment.users and environment.directory is None:
         yield Breach(
@@ -121,15 +109,14 @@ def _users_of_their_own(teams: Mapping[str, Team]) -> Remedy:
     return relative({("users",): users}, up=1)
 
 
-@TEA.rule(
+@TEA.error(
     30,
-    "error",
-    "A user of a team is a person",
-    source="lifecycle_scripts/files/slurm_accounts.py: users of the system become no members",
-    date="2026-11-22",
+    "lifecycle_scripts/files/slurm_accounts.py: users of the system become no members",
+    "2026-11-22",
     kinds=SLURM,
 )
-def system_users(cluster: Cluster) -> Iterator[Breach]:
+def system_users(cluster: Cluster) -> Breaches:
+    """A user of a team is a person."""
     for name, team in cluster.environment.teams.items():
         for number, user in enumerate(team.users):
             if user in taken_names() and user not in _SHARED:
@@ -144,15 +131,9 @@ _SHARED = frozenset({"ubuntu", "ec2-user", "rocky", "centos", "ultracluster", "s
 """Accounts that people share where they have none of their own."""
 
 
-@TEA.rule(
-    31,
-    "warning",
-    "Something applies the teams to Slurm's accounting",
-    source="lifecycle_scripts/steps/slurm_admin.sh",
-    date="2026-11-22",
-    kinds=SLURM,
-)
-def nobody_applies(cluster: Cluster) -> Iterator[Breach]:
+@TEA.warning(31, "lifecycle_scripts/steps/slurm_admin.sh", "2026-11-22", kinds=SLURM)
+def nobody_applies(cluster: Cluster) -> Breaches:
+    """Something applies the teams to Slurm's accounting."""
     if cluster.environment.teams and not cluster.runs_scripts:
         yield Breach(
             ("teams",),

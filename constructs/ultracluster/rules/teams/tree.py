@@ -17,7 +17,7 @@ from ultracluster.model.team_shares import (
     teams_of,
     total_amount,
 )
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, Breaches
 from ultracluster.rules.sets import SLURM, TEA
 from ultracluster.rules.teams.fields import KAI, KUEUE, SACCTMGR, TITLES, VOLCANO
 
@@ -26,8 +26,9 @@ COHORTS = f"{KUEUE} (Cohort: a circle of parents disables all its queues)"
 LEAVES = f"{KAI}, docs/queues; {VOLCANO}, docs/design/hierarchical-queue-on-capacity-plugin"
 
 
-@TEA.rule(34, "error", "A team's parent is another team, and not below it", source=COHORTS, date=DATE)
-def parent_is_there(cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(34, COHORTS, DATE)
+def parent_is_there(cluster: Cluster) -> Breaches:
+    """A team's parent is another team, and not below it."""
     teams = cluster.environment.teams
     for name, team in teams.items():
         path = ("teams", name, "parent")
@@ -41,14 +42,11 @@ def parent_is_there(cluster: Cluster) -> Iterator[Breach]:
             yield Breach(path, f"a team cannot be a part of itself: {circle}.", drop())
 
 
-@TEA.rule(
-    35,
-    "error",
-    "The quotas of a team's teams fit in its own",
-    source=f"{VOLCANO} (deserved of children); this configuration: a quota comes out of the parent's",
-    date=DATE,
+@TEA.error(
+    35, f"{VOLCANO} (deserved of children); this configuration: a quota comes out of the parent's", DATE
 )
-def quotas_in_quota(cluster: Cluster) -> Iterator[Breach]:
+def quotas_in_quota(cluster: Cluster) -> Breaches:
+    """The quotas of a team's teams fit in its own."""
     teams, broken = cluster.environment.teams, False
     for name, team in teams.items():
         below = teams_of(teams, name)
@@ -71,14 +69,13 @@ def quotas_in_quota(cluster: Cluster) -> Iterator[Breach]:
         yield from _not_divided(cluster)
 
 
-@TEA.rule(
+@TEA.error(
     36,
-    "error",
-    "A limit does not exceed that of a team above",
-    source=f"{VOLCANO} (capability of children); {SACCTMGR} (GrpTRES holds for an account and all below it)",
-    date=DATE,
+    f"{VOLCANO} (capability of children); {SACCTMGR} (GrpTRES holds for an account and all below it)",
+    DATE,
 )
-def limit_in_limit(cluster: Cluster) -> Iterator[Breach]:
+def limit_in_limit(cluster: Cluster) -> Breaches:
+    """A limit does not exceed that of a team above."""
     teams = cluster.environment.teams
     for name, team in teams.items():
         for above in lineage(teams, name)[1:]:
@@ -94,8 +91,9 @@ def limit_in_limit(cluster: Cluster) -> Iterator[Breach]:
                 )
 
 
-@TEA.rule(37, "error", "A team that only divides its share has no members", source=LEAVES, date=DATE)
-def members_of_a_parent(cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(37, LEAVES, DATE)
+def members_of_a_parent(cluster: Cluster) -> Breaches:
+    """A team that only divides its share has no members."""
     for name, team in cluster.environment.teams.items():
         if team.members and only_divides(cluster, name):
             yield Breach(
@@ -107,15 +105,9 @@ def members_of_a_parent(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-@TEA.rule(
-    38,
-    "error",
-    "The limit of each user is below that of the team",
-    source=f"{SACCTMGR} (GrpTRES of a user's association)",
-    date=DATE,
-    kinds=SLURM,
-)
-def limit_of_users(cluster: Cluster) -> Iterator[Breach]:
+@TEA.error(38, f"{SACCTMGR} (GrpTRES of a user's association)", DATE, kinds=SLURM)
+def limit_of_users(cluster: Cluster) -> Breaches:
+    """The limit of each user is below that of the team."""
     teams, there = cluster.environment.teams, pools(cluster)
     everything = sum(pool.total for pool in there)
     for name, team in teams.items():
@@ -155,7 +147,7 @@ def _compared(team: Team, below: Mapping[str, Team]) -> Iterator[tuple[str, int,
         yield "", total_amount(team.quota), {name: total_amount(one.quota) for name, one in below.items()}
 
 
-def _not_divided(cluster: Cluster) -> Iterator[Breach]:
+def _not_divided(cluster: Cluster) -> Breaches:
     """Quotas that fit in total, and not by group: a total is taken from the groups in their order."""
     teams = cluster.environment.teams
     trees = [name for name, team in teams.items() if team.parent]
