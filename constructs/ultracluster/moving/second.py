@@ -20,11 +20,11 @@ from ultracluster.model.addresses import vpc_blocks
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
 from ultracluster.moving.target import Bought, Target
 from ultracluster.plan.draft_place import second_zone
-from ultracluster.rules.environment.local_zone import entrances_of_local_zone, ways_out_of_local_zone
+from ultracluster.rules.environment.local_zone import local_zone_entrances, local_zone_routes
 from ultracluster.rules.sets import ENV
 
 LOCAL_ZONE_RULES = frozenset(
-    rule.id for rule in ENV.rules if rule.check in (ways_out_of_local_zone, entrances_of_local_zone)
+    rule.id for rule in ENV.rules if rule.check in (local_zone_routes, local_zone_entrances)
 )
 _LONGEST_NAME = 30
 _LONGEST_BUCKET = 63

@@ -26,7 +26,7 @@ _IMAGE = "20251103"
 
 
 @EKS.warning(80, f"{ULTRASERVERS}: DRA is a requirement to use them", DATE, kinds=EKS_ONLY)
-def domains_off(settings: Eks, cluster: Cluster) -> Breaches:
+def ultraservers_need_compute_domains(settings: Eks, cluster: Cluster) -> Breaches:
     """NVLink joins the nodes of UltraServers on EKS."""
     for name, group in imex_groups(cluster).items():
         if not settings.compute_domains:
@@ -40,7 +40,7 @@ def domains_off(settings: Eks, cluster: Cluster) -> Breaches:
 
 
 @EKS.error(81, f"{ULTRASERVERS}: Considerations", DATE)
-def release_of_domains(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def kubernetes_for_ultraservers(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """UltraServers have Kubernetes 1.33 or later."""
     groups = imex_groups(cluster)
     if groups and _minor(settings.kubernetes_version) < 33:
@@ -53,7 +53,7 @@ def release_of_domains(settings: Eks | HyperPodEks, cluster: Cluster) -> Breache
 
 
 @EKS.error(82, f"{EFA}: Prerequisites", DATE, kinds=EKS_ONLY)
-def release_of_claims(settings: Eks) -> Breaches:
+def kubernetes_for_efa_claims(settings: Eks) -> Breaches:
     """Pods claim EFA interfaces on Kubernetes 1.34 or later."""
     if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) < 34:
         yield Breach(
@@ -70,7 +70,7 @@ def release_of_claims(settings: Eks) -> Breaches:
     DATE,
     kinds=EKS_ONLY,
 )
-def release_of_chart(settings: Eks) -> Breaches:
+def kubernetes_for_efa_chart(settings: Eks) -> Breaches:
     """The chart of the EFA DRA driver is for the Kubernetes release."""
     if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) == 34:
         yield Breach(
@@ -82,7 +82,7 @@ def release_of_chart(settings: Eks) -> Breaches:
 
 
 @EKS.error(84, f"{EFA}: Karpenter with static capacity only", DATE, kinds=EKS_ONLY)
-def claims_of_elastic_nodes(group: Group, settings: Eks) -> Breaches:
+def efa_claims_exclude_autoscaling(group: Group, settings: Eks) -> Breaches:
     """Nodes whose EFA interfaces are claimed do not come for waiting pods."""
     if settings.efa_devices == "dra" and group.for_pods and _has_efa(group):
         fixed: dict[YamlPath, Any] = {("count",): group.most_nodes, ("max_count",): DROP}
@@ -95,7 +95,7 @@ def claims_of_elastic_nodes(group: Group, settings: Eks) -> Breaches:
 
 
 @EKS.warning(85, "this configuration: orchestrator.efa_devices", DATE, kinds=EKS_ONLY)
-def claims_of_nothing(settings: Eks, cluster: Cluster) -> Breaches:
+def efa_claims_need_efa(settings: Eks, cluster: Cluster) -> Breaches:
     """Pods claim EFA interfaces only where there are some."""
     groups = cluster.with_role("compute").values()
     known = all(None not in group.types for group in groups)
@@ -108,7 +108,7 @@ def claims_of_nothing(settings: Eks, cluster: Cluster) -> Breaches:
 
 
 @EKS.error(86, f"{ULTRASERVERS}: the driver's CDMM excludes MIG and vGPU", DATE)
-def mig_without_cdmm(group: Group, settings: Eks | HyperPodEks) -> Breaches:
+def mig_excludes_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Breaches:
     """GPUs of an UltraServer are not divided by MIG."""
     if group.settings.mig_key and group.launcher == settings.kind and _imex(group):
         yield Breach(
@@ -121,7 +121,7 @@ def mig_without_cdmm(group: Group, settings: Eks | HyperPodEks) -> Breaches:
 @EKS.warning(
     87, f"{ULTRASERVERS}: v20251103 or later is recommended, with NVIDIA driver 580", DATE, kinds=EKS_ONLY
 )
-def image_of_domains(settings: Eks, cluster: Cluster) -> Breaches:
+def driver_for_ultraservers(settings: Eks, cluster: Cluster) -> Breaches:
     """The image of UltraServers has the driver for them."""
     release = settings.node_image_release
     if release and imex_groups(cluster) and (date := release.rpartition("-")[2]) < _IMAGE:
@@ -134,7 +134,7 @@ def image_of_domains(settings: Eks, cluster: Cluster) -> Breaches:
 
 
 @EKS.warning(88, f"{ULTRASERVERS}: GPU feature discovery sets nvidia.com/gpu.clique", DATE)
-def domains_without_labels(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def nvlink_domain_labels(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """Nodes of UltraServers are labelled with their NVLink domain."""
     if settings.gpu_plugin == "none" and compute_domain_types(cluster):
         yield Breach(
@@ -146,7 +146,7 @@ def domains_without_labels(settings: Eks | HyperPodEks, cluster: Cluster) -> Bre
 
 
 @EKS.error(89, f"{NVIDIA}: with both on one node two pods get the same GPU", DATE)
-def two_for_gpus(settings: Eks | HyperPodEks) -> Breaches:
+def one_gpu_driver(settings: Eks | HyperPodEks) -> Breaches:
     """One of NVIDIA's drivers hands out the GPUs."""
     asked = settings.chart_values.get(NVIDIA_CHART, {})
     gpus = _at(asked, "resources", "gpus", "enabled")
@@ -167,7 +167,7 @@ def two_for_gpus(settings: Eks | HyperPodEks) -> Breaches:
     kinds=HYPERPOD & KUBERNETES,
     by_hand="kubectl get deployment -n kueue-system -o jsonpath='{..image}'",
 )
-def governed_claims(settings: HyperPodEks, cluster: Cluster) -> Breaches:
+def task_governance_with_claims(settings: HyperPodEks, cluster: Cluster) -> Breaches:
     """Task governance admits jobs that claim devices."""
     if settings.task_governance and compute_domain_types(cluster):
         yield Breach(

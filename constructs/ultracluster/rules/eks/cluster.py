@@ -17,7 +17,7 @@ from ultracluster.rules.sets import EKS
 
 
 @EKS.warning(7, "EKS User Guide, Grant IAM users access with access entries")
-def no_admins(settings: Eks | HyperPodEks) -> Breaches:
+def access_entry_exists(settings: Eks | HyperPodEks) -> Breaches:
     """At least one principal may use the cluster."""
     if not settings.admins:
         yield Breach(
@@ -29,7 +29,7 @@ def no_admins(settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.error(8, "this configuration: accounting_database is Slurm's")
-def no_accounting(database: RdsMySql | ExistingDatabase) -> Breaches:
+def no_slurm_accounting_database(database: RdsMySql | ExistingDatabase) -> Breaches:
     """A Kubernetes cluster has no Slurm accounting database."""
     yield Breach(
         (),
@@ -39,7 +39,7 @@ def no_accounting(database: RdsMySql | ExistingDatabase) -> Breaches:
 
 
 @EKS.error(9, "catalog/charts.json: makers' public repositories")
-def closed_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def closed_network_has_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """A closed network has a repository with copies of the charts."""
     if cluster.environment.network.egress != "closed" or not _has_charts(settings, cluster):
         return
@@ -57,7 +57,7 @@ def closed_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @EKS.error(10, "this configuration: catalog/charts.json")
-def chart_names(settings: Eks | HyperPodEks) -> Breaches:
+def chart_names_exist(settings: Eks | HyperPodEks) -> Breaches:
     """chart_values names charts that exist."""
     for name in settings.chart_values:
         if name not in charts():
@@ -81,7 +81,7 @@ def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.error(13, "catalog/mpi_operator.json: its maker's public image", "2026-11-21")
-def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Breaches:
+def closed_network_has_mpi_image(settings: Eks | HyperPodEks, network: Network) -> Breaches:
     """A closed network has a copy of the MPI operator's image."""
     if settings.mpi_operator and not settings.mpi_operator_image and network.egress == "closed":
         yield Breach(
@@ -92,7 +92,7 @@ def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Breach
 
 
 @EKS.warning(107, "kubernetes-sigs/kueue v0.19.2, pkg/controller/jobs/rayjob", "2026-11-28")
-def uncounted_rayjobs(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def rayjobs_need_kueue(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """RayJobs should be admitted by Kueue."""
     scheduler = scheduler_of(cluster)
     if settings.kuberay and scheduler != "kueue":

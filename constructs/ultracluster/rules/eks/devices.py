@@ -10,7 +10,7 @@ from ultracluster.rules.sets import EKS
 
 
 @EKS.error(33, "NVIDIA/gpu-operator; Neuron documentation, Neuron Helm chart")
-def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def gpu_operator_needs_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """The GPU operator is installed only where there are NVIDIA GPUs."""
     if settings.gpu_plugin == "gpu-operator" and not _makers(cluster) & {"NVIDIA", None}:
         yield Breach(
@@ -21,7 +21,7 @@ def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Brea
 
 
 @EKS.warning(34, "Kubernetes documentation, Device Plugins")
-def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def gpus_need_device_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """A device plugin makes the GPUs available to pods."""
     if settings.gpu_plugin == "none" and "NVIDIA" in _makers(cluster):
         yield Breach(
@@ -32,7 +32,7 @@ def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @EKS.warning(35, "EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)")
-def lustre_over_tcp(settings: Eks, cluster: Cluster) -> Breaches:
+def lustre_efa_needs_lifecycle(settings: Eks, cluster: Cluster) -> Breaches:
     """Lifecycle scripts set nodes up for Lustre over EFA."""
     if settings.lifecycle == "none" and any(one.efa for one in cluster.lustres.values()):
         yield Breach(

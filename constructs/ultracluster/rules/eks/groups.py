@@ -19,7 +19,7 @@ EKS_ONLY = frozenset[OrchestratorKind]({"eks"})
     21,
     "EKS User Guide, Manage CoreDNS for DNS in Amazon EKS clusters; awslabs/ml-container-creator#297",
 )
-def system_group(cluster: Cluster) -> Breaches:
+def system_group_exists(cluster: Cluster) -> Breaches:
     """The cluster has at least one system node."""
     if not any(group.settings.count for group in cluster.with_role("system").values()):
         yield Breach(
@@ -32,7 +32,7 @@ def system_group(cluster: Cluster) -> Breaches:
 
 
 @EKS.warning(22, "EKS Best Practices Guide, Reliability: applications")
-def modest_system(group: Group) -> Breaches:
+def system_group_size(group: Group) -> Breaches:
     """System groups have two or more on-demand nodes without accelerators."""
     if group.role != "system":
         return
@@ -71,7 +71,7 @@ def image_for_type(group: Group) -> Breaches:
 
 
 @EKS.error(28, "awslabs/amazon-eks-ami, nodeadm: NodeConfig (cluster.cidr)", kinds=EKS_ONLY)
-def image_needs_services(group: Group, settings: Eks, network: Network) -> Breaches:
+def own_image_needs_service_cidr(group: Group, settings: Eks, network: Network) -> Breaches:
     """A group with an image of your own requires service_cidr."""
     image = group.settings.image
     if image and not group.by_karpenter and not settings.service_cidr:
@@ -89,7 +89,7 @@ def image_needs_services(group: Group, settings: Eks, network: Network) -> Breac
     by_hand="aws service-quotas list-service-quotas --service-code eks --query 'Quotas[].[QuotaName,Value]'",
     kinds=EKS_ONLY,
 )
-def within_quotas(cluster: Cluster) -> Breaches:
+def default_quotas(cluster: Cluster) -> Breaches:
     """The cluster is within EKS's default quotas."""
     groups, nodes = node_group_limits()
     managed = {name: group for name, group in cluster.groups.items() if not group.by_karpenter}

@@ -13,7 +13,7 @@ from ultracluster.rules.sets import EKS
     "Kubernetes documentation, Pod Security Standards (restricted: no root); acceptance/mpijob.yaml",
     "2026-11-22",
 )
-def acceptance_is_refused(cluster: Cluster) -> Breaches:
+def acceptance_job_admitted(cluster: Cluster) -> Breaches:
     """The acceptance job is let into the namespace `default`."""
     settings = cluster.kubernetes
     if settings and settings.mpi_operator and settings.pod_security == "restricted":
@@ -31,7 +31,7 @@ def acceptance_is_refused(cluster: Cluster) -> Breaches:
     "DefaultLimitMEMLOCK; libfabric, prov/efa/docs/overview.md",
     "2026-11-22",
 )
-def little_locked_memory(cluster: Cluster) -> Breaches:
+def locked_memory_for_efa(cluster: Cluster) -> Breaches:
     """Pods on nodes with EFA may lock memory."""
     if cluster.runs_scripts:
         return

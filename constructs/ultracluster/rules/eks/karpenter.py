@@ -59,7 +59,7 @@ def karpenter_groups_exist(karpenter: Karpenter, cluster: Cluster) -> Breaches:
 
 
 @EKS.error(51, "EKS User Guide, Use P6e-GB200 UltraServers with Amazon EKS (ml-eks-nvidia-ultraserver)", DATE)
-def karpenter_ultraserver(karpenter: Karpenter, cluster: Cluster) -> Breaches:
+def karpenter_excludes_ultraservers(karpenter: Karpenter, cluster: Cluster) -> Breaches:
     """Karpenter does not launch UltraServers."""
     for path, group in _groups(karpenter, cluster):
         if group.type and group.type.ultraserver:
@@ -95,7 +95,7 @@ def karpenter_counts(group: Group) -> Breaches:
 
 
 @EKS.warning(53, f"{DOCUMENTATION}, Settings: StaticCapacity is alpha and off by default", DATE)
-def karpenter_static(karpenter: Karpenter, cluster: Cluster) -> Breaches:
+def karpenter_static_nodes(karpenter: Karpenter, cluster: Cluster) -> Breaches:
     """Nodes that always run belong to a managed node group."""
     for path, group in _groups(karpenter, cluster):
         if count := group.settings.count:
@@ -108,7 +108,7 @@ def karpenter_static(karpenter: Karpenter, cluster: Cluster) -> Breaches:
 
 
 @EKS.error(54, f"{CLASSES} (networkInterfaces, cpuOptions, capacityReservationSelectorTerms)", DATE)
-def karpenter_lacks(group: Group) -> Breaches:
+def karpenter_settings(group: Group) -> Breaches:
     """A group of Karpenter uses no setting that Karpenter lacks."""
     if not group.by_karpenter:
         return
@@ -134,7 +134,7 @@ def karpenter_lacks(group: Group) -> Breaches:
 
 
 @EKS.error(55, f"{DOCUMENTATION}, Getting Started: private clusters", DATE)
-def karpenter_closed(network: Network, _: Karpenter) -> Breaches:
+def karpenter_needs_sqs_endpoint(network: Network, _: Karpenter) -> Breaches:
     """Karpenter in a closed network has an endpoint for SQS."""
     endpoints_made = network.vpc is None or network.vpc.create_endpoints
     if network.egress == "closed" and endpoints_made and "sqs" not in network.extra_endpoints:

@@ -80,7 +80,7 @@ def taint_form(group: Group) -> Breaches:
 
 
 @EKS.error(25, f"{NODE_GROUP} (labels, taints); SageMaker API reference, ClusterKubernetesConfig")
-def not_too_many(group: Group) -> Breaches:
+def label_and_taint_count(group: Group) -> Breaches:
     """A group has at most 50 labels and 50 taints."""
     for key, count in (("labels", len(group.settings.labels)), ("taints", len(group.settings.taints))):
         if count > _MOST:
@@ -97,7 +97,7 @@ def not_too_many(group: Group) -> Breaches:
     "Labels; EKS User Guide, managed node groups",
     "2026-11-22",
 )
-def foreign_labels(group: Group) -> Breaches:
+def reserved_labels(group: Group) -> Breaches:
     """No label uses a name that Kubernetes, AWS or this package sets itself."""
     for key in group.settings.labels:
         prefix, _, last = key.rpartition("/")

@@ -27,7 +27,7 @@ PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "1
 
 
 @EKS.error(2, f"{CREATE} (subnetIds); {VPC_GUIDE}")
-def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def control_plane_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """The control plane has subnets in two zones."""
     network = cluster.environment.network
     others = _other_zones(cluster.home, network, settings)
@@ -78,7 +78,7 @@ def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     "AWS Local Zones",
     "2026-11-22",
 )
-def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) -> Breaches:
+def control_plane_zone_accepted(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) -> Breaches:
     """EKS accepts subnets of the control plane in the zones."""
     network = cluster.environment.network
     if network.vpc is not None:
@@ -151,7 +151,7 @@ def service_network(settings: Eks | HyperPodEks, network: Network) -> Breaches:
 
 
 @EKS.warning(6, "EKS User Guide, Cluster API server endpoint")
-def open_endpoint(endpoint: PublicEndpoint) -> Breaches:
+def public_endpoint_restricted(endpoint: PublicEndpoint) -> Breaches:
     """The Kubernetes API is not open to the internet."""
     for index, cidr in enumerate(endpoint.cidrs):
         network = IPv4Network(cidr)
@@ -171,7 +171,7 @@ def open_endpoint(endpoint: PublicEndpoint) -> Breaches:
     "EKS User Guide, Cluster API server endpoint; IANA IPv4 Special-Purpose Address Registry",
     "2026-11-28",
 )
-def private_clients(endpoint: PublicEndpoint) -> Breaches:
+def public_client_networks(endpoint: PublicEndpoint) -> Breaches:
     """Networks that reach the public endpoint have public addresses."""
     some = any(public_addresses(IPv4Network(cidr)) for cidr in endpoint.cidrs)
     private = anywhere({("orchestrator", "endpoint"): {"kind": "private"}})

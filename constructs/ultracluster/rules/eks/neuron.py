@@ -23,7 +23,7 @@ _PLUGIN: YamlPath = ("devicePlugin", "image", "tag")
 
 
 @EKS.error(100, EXTENSION, DATE)
-def extension_without_devices(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def neuron_scheduler_needs_devices(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """Neuron's scheduler extension is installed only where there are Neuron devices."""
     types = [kind for group in cluster.with_role("compute").values() for kind in group.types]
     if settings.neuron_scheduler and all(
@@ -38,7 +38,7 @@ def extension_without_devices(settings: Eks | HyperPodEks, cluster: Cluster) -> 
 
 
 @EKS.warning(101, f"{EXTENSION}: pods name its scheduler", DATE)
-def extension_and_scheduler(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def neuron_scheduler_reached(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """Jobs reach Neuron's scheduler extension."""
     scheduler = scheduler_of(cluster)
     if settings.neuron_scheduler and scheduler in ("volcano", "kai"):
@@ -51,7 +51,7 @@ def extension_and_scheduler(settings: Eks | HyperPodEks, cluster: Cluster) -> Br
 
 
 @EKS.error(102, SKEW, DATE)
-def scheduler_skew(settings: Eks | HyperPodEks) -> Breaches:
+def neuron_scheduler_skew(settings: Eks | HyperPodEks) -> Breaches:
     """The second scheduler fits the release of the control plane."""
     given = _value(settings, _TAG)
     found = re.match(r"v1\.(\d+)\.", str(given or ""))
@@ -69,7 +69,7 @@ def scheduler_skew(settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.error(103, f"{ULTRASERVERS} (aws-neuron-sdk of 2026-08-21)", DATE)
-def plugin_for_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Breaches:
+def neuron_plugin_for_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Breaches:
     """The device plugin tells which nodes are of one UltraServer."""
     kind = group.type
     given, floor = _value(settings, _PLUGIN), charts()[NEURON]["device_plugin_for_ultraservers"]
@@ -85,7 +85,7 @@ def plugin_for_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Breach
 
 
 @EKS.warning(104, SKEW, DATE)
-def scheduler_image_unknown(settings: Eks | HyperPodEks) -> Breaches:
+def neuron_scheduler_image(settings: Eks | HyperPodEks) -> Breaches:
     """An image of the second scheduler is known for the release."""
     known = kube_scheduler_tag(settings.kubernetes_version)
     if settings.neuron_scheduler and known is None and not _value(settings, _TAG):
@@ -111,12 +111,3 @@ def _value(settings: Eks | HyperPodEks, path: YamlPath) -> Any:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
-
-
-__all__ = [
-    "extension_and_scheduler",
-    "extension_without_devices",
-    "plugin_for_ultraservers",
-    "scheduler_image_unknown",
-    "scheduler_skew",
-]

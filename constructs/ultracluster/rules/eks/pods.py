@@ -24,7 +24,7 @@ _RESOURCES, _OF_A_GROUP, _OTHERS = 500, 2, 4  # launch template and group; role,
     "EKS User Guide, Choosing an Amazon EC2 instance type: maximum pods; catalog/system_pods.json",
     "2026-11-22",
 )
-def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+def system_nodes_fit_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     """System nodes have room for the cluster's pods."""
     every, once = _pods(cluster, settings)
     groups = list(cluster.with_role("system").values())
@@ -50,7 +50,7 @@ def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     "2026-11-22",
     kinds=EKS_ONLY,
 )
-def groups_that_fit(cluster: Cluster) -> Breaches:
+def template_fits_groups(cluster: Cluster) -> Breaches:
     """The managed node groups fit into one CloudFormation template."""
     count = len(_managed(cluster))
     if GROUPS_THAT_FIT < count <= _most_groups():
@@ -68,7 +68,7 @@ def groups_that_fit(cluster: Cluster) -> Breaches:
     "2026-11-22",
     kinds=EKS_ONLY,
 )
-def resources_of_groups(cluster: Cluster) -> Breaches:
+def stack_fits_groups(cluster: Cluster) -> Breaches:
     """The managed node groups do not exceed the resources of a stack."""
     count = len(_managed(cluster))
     if count > _most_groups():

@@ -31,7 +31,7 @@ _BY_HAND = (
 
 
 @EKS.error(1, f"{CALENDAR}; the catalogue: eks_addons.json", DATE, by_hand=_BY_HAND)
-def release_known(settings: Eks | HyperPodEks) -> Breaches:
+def kubernetes_release_offered(settings: Eks | HyperPodEks) -> Breaches:
     """EKS offers the Kubernetes release, and this package has its add-on versions."""
     release, releases = settings.kubernetes_version, kubernetes_releases()
     support = kubernetes_support(release)
@@ -54,7 +54,7 @@ def release_known(settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.warning(12, f"{CALENDAR}; View current cluster upgrade policy", DATE, by_hand=_BY_HAND)
-def out_of_standard_support(settings: Eks | HyperPodEks) -> Breaches:
+def standard_support(settings: Eks | HyperPodEks) -> Breaches:
     """The Kubernetes release is in standard support."""
     support = kubernetes_support(settings.kubernetes_version)
     if support and support.phase(today()) == "extended":
@@ -67,7 +67,7 @@ def out_of_standard_support(settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.warning(14, CALENDAR, DATE, by_hand=_BY_HAND)
-def leaves_standard_support(settings: Eks | HyperPodEks) -> Breaches:
+def standard_support_ends(settings: Eks | HyperPodEks) -> Breaches:
     """Standard support of the Kubernetes release does not end within 120 days."""
     support = kubernetes_support(settings.kubernetes_version)
     soon, advised = SOON_DAYS, _advised(settings.kubernetes_version)
@@ -98,7 +98,7 @@ def kubectl_skew(settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.error(16, "EKS API reference, CreateNodegroup (releaseVersion)", DATE)
-def image_of_another_release(settings: Eks | HyperPodEks) -> Breaches:
+def node_image_release(settings: Eks | HyperPodEks) -> Breaches:
     """EKS's node image is built for the control plane's Kubernetes release."""
     image, release = settings.node_image_release or "", settings.kubernetes_version
     if image.count(".") == 2 and not image.startswith(f"{release}."):

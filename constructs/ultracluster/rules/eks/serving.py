@@ -41,7 +41,7 @@ def serving_groups(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.error(71, LWS, _DATE)
-def over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+def serving_over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     """A replica over several nodes has the LeaderWorkerSet that keeps them together."""
     serving = settings.serving
     if serving and serving.over_nodes and not settings.leader_worker_set:
@@ -54,7 +54,7 @@ def over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
 
 
 @EKS.error(72, NIXL, _DATE)
-def handed_over(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+def disaggregated_serving_needs_efa(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     """Prefill and decode are apart only where caches can go over EFA."""
     serving = settings.serving
     if serving is None or not serving.disaggregated:
@@ -85,7 +85,7 @@ def handed_over(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     "plans: instances are ended when the time is over",
     _DATE,
 )
-def ends(cluster: Cluster, serving: Serving) -> Breaches:
+def serving_outlives_reservation(cluster: Cluster, serving: Serving) -> Breaches:
     """A service does not end with a reservation."""
     for index, name in enumerate(serving.groups):
         group = cluster.with_role("compute").get(name)
@@ -99,7 +99,7 @@ def ends(cluster: Cluster, serving: Serving) -> Breaches:
 
 
 @EKS.error(74, PLUGIN, _DATE)
-def requested(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+def serving_gpus_requestable(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     """GPUs are a resource that model servers can request."""
     if settings.serving and settings.gpu_plugin == "none":
         yield Breach(
@@ -136,6 +136,3 @@ def _lasting(cluster: Cluster) -> Remedy:
         if lasts and _serves(group):
             return write(name)
     return ask("decision", "a group of another kind of capacity for models")
-
-
-__all__ = ["ends", "handed_over", "over_nodes", "requested", "serving_groups"]

@@ -62,7 +62,7 @@ def mig_profile_exists(group: Group) -> Breaches:
 @EKS.error(
     42, f"{OPERATOR}; {PLUGIN}; SageMaker Developer Guide, Using GPU partitions in SageMaker HyperPod", DATE
 )
-def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Breaches:
+def sharing_plugin(group: Group, settings: Eks | HyperPodEks) -> Breaches:
     """gpu_plugin supports the way in which GPUs are shared."""
     if not _judged(group):
         return
@@ -86,7 +86,7 @@ def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Breaches:
     "NVIDIA Multi-Instance GPU User Guide, GPU instance placements; catalog/mig_profiles.json",
     "2026-11-28",
 )
-def layout_fits(group: Group) -> Breaches:
+def mig_layout_fits(group: Group) -> Breaches:
     """The instances of a MIG layout fit on its GPU."""
     layout, kind = group.settings.mig_layout if _judged(group) else None, group.type
     if not layout or kind is None or not mig_profiles(kind):
@@ -114,7 +114,7 @@ def layout_fits(group: Group) -> Breaches:
 
 
 @EKS.error(44, f"{PLUGIN}; Neuron documentation, Neuron device plugin", DATE, kinds=EKS_ONLY)
-def sharing_where(group: Group) -> Breaches:
+def shared_gpus(group: Group) -> Breaches:
     """Only NVIDIA GPUs of compute nodes are shared, by MIG or by time slices."""
     slices, mig = group.settings.gpu_time_slices, group.settings.mig_key
     if not slices and not mig:
@@ -149,7 +149,7 @@ def sharing_where(group: Group) -> Breaches:
     DATE,
     kinds=EKS_ONLY,
 )
-def slices_and_fabric(group: Group) -> Breaches:
+def time_slices_exclude_efa(group: Group) -> Breaches:
     """Nodes with EFA do not time-slice their GPUs."""
     if group.settings.gpu_time_slices and group.type and group.type.efa_interfaces != 0:
         yield Breach(

@@ -21,7 +21,7 @@ TAINTS = "Kubernetes documentation, Taints and Tolerations"
 
 
 @EKS.error(18, f"{TAINTS}; catalog/charts.json: where each chart has them", DATE)
-def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
+def chart_tolerations(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """Tolerations in chart_values let the chart's pods run on system nodes.
 
     Ours tolerate every taint of the system groups; a list in `chart_values` takes their place.
@@ -52,7 +52,7 @@ def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> 
     "--query configurationSchema",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Breaches:
+def system_taints_of_addons(cluster: Cluster, settings: HyperPodEks) -> Breaches:
     """At least one system group has no taints that add-ons cannot tolerate."""
     tainted = _hard_taints(cluster)
     names = [name for name in _addons(cluster, settings) if hyperpod_addon_tolerations(name) is None]
@@ -74,7 +74,7 @@ def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Breac
     by_hand="aws eks describe-addon-configuration --addon-name aws-mountpoint-s3-csi-driver --addon-version "
     "<version> --query configurationSchema",
 )
-def mountpoint_without_tolerations(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+def system_taints_of_mountpoint(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     """At least one system group has no taints that Mountpoint's controller cannot tolerate."""
     tainted = _hard_taints(cluster)
     if settings.mountpoint_s3 and tainted:
@@ -103,7 +103,7 @@ def driver_takes_pod_identity(settings: HyperPodEks) -> Breaches:
 @EKS.error(
     124, "awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md (Driver-Level Credentials)", "2026-11-28"
 )
-def one_role_of_the_driver(settings: HyperPodEks) -> Breaches:
+def bucket_driver_role(settings: HyperPodEks) -> Breaches:
     """The one driver that mounts buckets has one role."""
     wanted = settings.inference
     if settings.mountpoint_s3 and wanted and wanted.model_reader_role_arn:

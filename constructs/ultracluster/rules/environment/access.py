@@ -15,7 +15,7 @@ ADMIN = "administrators have `ultracluster connect --admin`"
 
 
 @ENV.error(14, f"{RUN_AS}: the user must be there, and is never root; release notes of the images", DATE)
-def user_of_another_image(access: Access, cluster: Cluster) -> Breaches:
+def session_user_of_image(access: Access, cluster: Cluster) -> Breaches:
     """session_user is not a user of another image, and not root."""
     user, own = access.session_user, image_user(cluster.settings)
     if user == "root":
@@ -36,7 +36,7 @@ def user_of_another_image(access: Access, cluster: Cluster) -> Breaches:
 @ENV.warning(
     20, f"{RUN_AS}; the user of an image may sudo without a password (release notes of the images)", DATE
 )
-def user_who_may_sudo(access: Access, cluster: Cluster) -> Breaches:
+def session_user_with_sudo(access: Access, cluster: Cluster) -> Breaches:
     """The user of people's sessions may not sudo."""
     user = access.session_user
     if user is None or user != image_user(cluster.settings):

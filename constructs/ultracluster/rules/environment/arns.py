@@ -59,7 +59,7 @@ def arn_account(environment: Environment) -> Breaches:
 
 
 @ENV.warning(34, f"{_ARNS}; EKS API reference, CreateAccessEntry", "2026-11-27")
-def account_of_arns(environment: Environment) -> Breaches:
+def account_named_with_arns(environment: Environment) -> Breaches:
     """A file with ARNs of an account should name that account."""
     vpc = environment.network.vpc
     if environment.account or (vpc and is_token(vpc.id)):  # an app has its account elsewhere

@@ -16,7 +16,7 @@ from ultracluster.rules.sets import ENV
 
 
 @ENV.warning(36, "catalog/effects.json, with a source for each setting", "2026-11-28")
-def without_effect(cluster: Cluster) -> Breaches:
+def setting_has_effect(cluster: Cluster) -> Breaches:
     """A setting that is written has an effect in this environment."""
     for row in effects():
         if row.on and cluster.traits.kind not in row.on:

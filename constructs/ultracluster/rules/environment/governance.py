@@ -13,7 +13,7 @@ from ultracluster.rules.sets import GOV
 @GOV.error(
     1, "IAM User Guide: Permissions boundaries for IAM entities; Amazon Resource Names (ARNs)", "2026-11-22"
 )
-def boundary_usable(governance: Governance, home: Region, environment: Environment) -> Breaches:
+def permissions_boundary(governance: Governance, home: Region, environment: Environment) -> Breaches:
     """The permissions boundary is a policy of the environment's partition and account, or one of AWS's."""
     if not governance.permissions_boundary:
         return

@@ -24,7 +24,7 @@ _DATE = "2026-11-27"
     _DATE,
     until_acknowledged=True,
 )
-def ways_out_of_local_zone(cluster: Cluster, home: Region) -> Breaches:
+def local_zone_routes(cluster: Cluster, home: Region) -> Breaches:
     """NAT gateway and interface endpoints of a Local Zone are in a zone of the Region."""
     network = cluster.environment.network
     zone = network.zone_id
@@ -51,7 +51,7 @@ def ways_out_of_local_zone(cluster: Cluster, home: Region) -> Breaches:
     "--filters Name=location,Values=<zone id> --region <region>",
     until_acknowledged=True,
 )
-def entrances_of_local_zone(cluster: Cluster, home: Region) -> Breaches:
+def local_zone_entrances(cluster: Cluster, home: Region) -> Breaches:
     """Head, login and system nodes of a Local Zone are in a zone of the Region."""
     for name, group in cluster.groups.items():
         if group.role not in ENTRANCES or not in_local_zone(home, group.zone_id):

@@ -16,7 +16,7 @@ _SOURCE = "EC2 User Guide, Limit access to the Instance Metadata Service"
 
 
 @ENV.warning(30, f"{_SOURCE}: by the user who opens the socket", _DATE)
-def people_pass(access: Access, environment: Environment) -> Breaches:
+def metadata_users_are_services(access: Access, environment: Environment) -> Breaches:
     """metadata_users are of services, not of people."""
     for number, user in enumerate(access.metadata_users):
         if user in (*_PEOPLE, environment.session_user):
@@ -29,7 +29,7 @@ def people_pass(access: Access, environment: Environment) -> Breaches:
 
 
 @ENV.warning(31, _SOURCE, _DATE)
-def everyone_passes(access: Access, cluster: Cluster) -> Breaches:
+def metadata_on_slurm(access: Access, cluster: Cluster) -> Breaches:
     """On Slurm nodes the instance metadata is for services."""
     if cluster.traits.slurm and access.node_metadata == "everyone":
         yield Breach(

@@ -22,7 +22,7 @@ BLOCKS = "EC2 User Guide, Capacity Blocks for ML: UltraServers are reserved as w
     DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
-def announced_only(group: Group, cluster: Cluster) -> Breaches:
+def type_announced(group: Group, cluster: Cluster) -> Breaches:
     """AWS's API has the name of the instance type."""
     for number, kind in enumerate(group.types):
         declared = cluster.environment.instance_types.get(kind.name) if kind and kind.declared else None
@@ -45,7 +45,7 @@ def _until_then(declared: DeclaredInstanceType) -> Remedy:
 
 
 @GRP.error(51, "catalog/instances.json and catalog/ultraservers.json", DATE)
-def declared_like(declared: DeclaredInstanceType) -> Breaches:
+def declared_names(declared: DeclaredInstanceType) -> Breaches:
     """A declared type names an instance type and UltraServers of the catalogue."""
     model = declared.network_like
     if model and instance_type(model) is None:
@@ -103,6 +103,3 @@ def declared_cards(declared: DeclaredInstanceType) -> Breaches:
 
 def _numbers(names: Iterable[str]) -> str:
     return " or ".join(str(ultraservers()[name].instances) for name in names)
-
-
-__all__ = ["announced_only", "declared_cards", "declared_like", "whole_ultraservers"]

@@ -19,7 +19,7 @@ CAPACITY = ("capacity",)
 
 
 @GRP.error(20, TABLE, DATE)
-def capacity_refused(group: Group) -> Breaches:
+def capacity_accepted(group: Group) -> Breaches:
     """The orchestrator can launch nodes from the kind of capacity.
 
     What HyperPod's own groups take is reported by HYP020 and HYP021.
@@ -36,7 +36,7 @@ def capacity_refused(group: Group) -> Breaches:
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
     "--query 'InstanceTypes[].SupportedUsageClasses'",
 )
-def capacity_unsold(group: Group) -> Breaches:
+def capacity_sold(group: Group) -> Breaches:
     """AWS sells the instance type by the kind of capacity."""
     yield from _warnings(group, "GRP021")
 
@@ -82,7 +82,7 @@ def spot_for_compute(group: Group) -> Breaches:
     "Type=TERM_MATCH,Field=marketoption,Value=OnDemand (HyperPod: AmazonSageMaker, "
     "Field=instanceName,Value=ml.<type>)",
 )
-def on_demand_unsold(group: Group) -> Breaches:
+def on_demand_sold(group: Group) -> Breaches:
     """AWS sells the instance type on demand."""
     yield from _warnings(group, "GRP023")
 
@@ -93,7 +93,7 @@ def on_demand_unsold(group: Group) -> Breaches:
     "for capacity consumers; model/capacity.json names the source of each decision",
     "2026-11-23",
 )
-def capacity_undescribed(group: Group) -> Breaches:
+def capacity_described(group: Group) -> Breaches:
     """The guide of the orchestrator describes the kind of capacity."""
     if not group.by_karpenter:  # which takes them from 1.10 on
         yield from _warnings(group, "GRP070")
@@ -109,7 +109,7 @@ def capacity_undescribed(group: Group) -> Breaches:
     # ParallelCluster itself keeps such nodes out until the block begins
     kinds=kinds_with(lambda traits: traits.until_block is not None),
 )
-def block_has_begun(group: Group) -> Breaches:
+def block_not_begun(group: Group) -> Breaches:
     """A Capacity Block has begun before its nodes are launched."""
     block, count = group.capacity, group.settings.count
     if (
@@ -137,7 +137,7 @@ def block_has_begun(group: Group) -> Breaches:
     "--query 'CapacityReservations[].[State,StartDate]'",
     kinds=kinds_with(lambda traits: traits.until_block == "fills-later"),
 )
-def block_begins_later(block: CapacityBlock) -> Breaches:
+def block_start_in_future(block: CapacityBlock) -> Breaches:
     """`starts` of a Capacity Block lies in the future."""
     if block.starts and block.starts[:10] < today().isoformat():
         yield Breach(
@@ -151,7 +151,7 @@ def block_begins_later(block: CapacityBlock) -> Breaches:
 @GRP.warning(
     36, "EC2 User Guide, Placement strategies for your placement groups; Elastic Fabric Adapter", "2026-11-22"
 )
-def placement_declined(group: Group) -> Breaches:
+def placement_group_declined(group: Group) -> Breaches:
     """Nodes that train together are in one placement group."""
     if group.in_service or group.role != "compute" or group.settings.placement_group != "none":
         return
@@ -166,7 +166,7 @@ def placement_declined(group: Group) -> Breaches:
 
 
 @GRP.error(37, "EC2 User Guide, Use Capacity Reservations with cluster placement groups", "2026-11-22")
-def placement_declined_and_named(group: Group) -> Breaches:
+def placement_group_contradicts(group: Group) -> Breaches:
     """`placement_group: none` does not contradict the placement group of the reservation."""
     capacity = group.capacity
     named = capacity.placement_group if isinstance(capacity, Reservation) else None

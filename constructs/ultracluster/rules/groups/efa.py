@@ -49,7 +49,7 @@ def training_over_tcp(cluster: Cluster) -> Breaches:
 
 
 @EFA.warning(3, f"{EFA_GUIDE}, limitations: no EFA traffic between P4d/P4de and other types")
-def p4_with_others(cluster: Cluster) -> Breaches:
+def p4_partition(cluster: Cluster) -> Breaches:
     """P4d and P4de do not share a partition with other types."""
     for partition, groups in _partitions(cluster).items():
         for name, group in groups.items():
@@ -66,7 +66,7 @@ def p4_with_others(cluster: Cluster) -> Breaches:
 
 
 @EFA.warning(4, f"{EFA_GUIDE}: EFA versions by Nitro generation; Slurm, sbatch: a job takes any node")
-def mixed_partition(cluster: Cluster) -> Breaches:
+def partition_has_one_type(cluster: Cluster) -> Breaches:
     """The accelerated nodes of a partition have one instance type."""
     for partition, groups in _partitions(cluster).items():
         accelerated = {name: group for name, group in groups.items() if group.type and group.type.accelerator}
@@ -87,7 +87,7 @@ def mixed_partition(cluster: Cluster) -> Breaches:
 
 
 @EFA.warning(5, "EC2 API reference, DescribeInstanceTypes (EfaInfo.MaximumEfaInterfaces)", by_hand=SHOW_EFA)
-def efa_unknown(group: Group) -> Breaches:
+def efa_published(group: Group) -> Breaches:
     """AWS publishes how many EFA interfaces the type has."""
     kind = group.type
     if group.role == "compute" and kind and kind.efa_interfaces is None:
@@ -138,7 +138,7 @@ def declared_addresses(declared: DeclaredInstanceType) -> Breaches:
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
     kinds=kinds_with(lambda traits: traits.has_instances and not traits.validates),  # ours lay them out
 )
-def cards_assumed(group: Group) -> Breaches:
+def network_cards_published(group: Group) -> Breaches:
     """AWS has published the network cards of the instance type."""
     kind = group.type
     if group.role == "compute" and group.interfaces and kind and kind.efa_cards_assumed:

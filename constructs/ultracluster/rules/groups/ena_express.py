@@ -20,7 +20,7 @@ _GUIDE = "EC2 User Guide, Improve network performance between EC2 instances with
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query "
     "'InstanceTypes[].NetworkInfo.EnaSrdSupported'",
 )
-def type_without(group: Group) -> Breaches:
+def ena_express_type(group: Group) -> Breaches:
     """ENA Express is on only where the type has it."""
     name = group.settings.instance_type
     if group.settings.ena_express is None or has_ena_express(name) is not False:
@@ -34,7 +34,7 @@ def type_without(group: Group) -> Breaches:
 
 
 @EFA.warning(9, f"{_GUIDE}: both instances must have it", _DATE)
-def nobody_else(cluster: Cluster) -> Breaches:
+def ena_express_peer(cluster: Cluster) -> Breaches:
     """ENA Express has another node to talk to."""
     asked = {name: one for name, one in cluster.groups.items() if one.settings.ena_express}
     if sum(one.most_nodes for one in asked.values()) != 1:
@@ -48,7 +48,7 @@ def nobody_else(cluster: Cluster) -> Breaches:
 
 
 @EFA.warning(10, f"{_GUIDE}: its traffic cannot be sent in a Local Zone", _DATE)
-def in_a_local_zone(group: Group, cluster: Cluster) -> Breaches:
+def ena_express_in_local_zone(group: Group, cluster: Cluster) -> Breaches:
     """ENA Express is on where it carries traffic."""
     zone = cluster.environment.network.zone_id
     if group.settings.ena_express and is_local_zone(zone):
@@ -65,7 +65,7 @@ def in_a_local_zone(group: Group, cluster: Cluster) -> Breaches:
     _DATE,
     by_hand="ip link show  (on a node; check-ena-express-settings.sh of amzn/amzn-ec2-ena-utilities)",
 )
-def room_for_udp(group: Group) -> Breaches:
+def ena_express_mtu(group: Group) -> Breaches:
     """Nodes that send UDP by ENA Express have an MTU that leaves room for it."""
     if group.settings.ena_express == "tcp-and-udp":
         yield Breach(
@@ -77,7 +77,7 @@ def room_for_udp(group: Group) -> Breaches:
 
 
 @EFA.warning(12, f"{_GUIDE}, Scenario: Differences in configuration", _DATE)
-def udp_of_some(cluster: Cluster) -> Breaches:
+def ena_express_udp(cluster: Cluster) -> Breaches:
     """All nodes send UDP the same way."""
     asked = {
         name: one.settings.ena_express for name, one in cluster.groups.items() if one.settings.ena_express

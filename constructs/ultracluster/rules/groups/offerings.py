@@ -103,7 +103,7 @@ def type_in_zone(cluster: Cluster, home: Region) -> Breaches:
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>; "
     "aws sagemaker describe-training-plan --training-plan-name <name>",
 )
-def one_type_of_an_id(cluster: Cluster) -> Breaches:
+def reservation_has_one_type(cluster: Cluster) -> Breaches:
     """A reservation, Capacity Block or training plan is used for one instance type."""
     for identifier, groups in _by_id(cluster).items():
         (first, leader), *others = [(name, group.settings) for name, group in groups.items()]
@@ -119,7 +119,7 @@ def one_type_of_an_id(cluster: Cluster) -> Breaches:
 
 
 @GRP.error(28, f"{BLOCKS}: up to 64 instances; {PLANS}: 1, 2, 4, 8, 16, 32 or 64", DATE)
-def more_than_one_holds(cluster: Cluster) -> Breaches:
+def reservation_size(cluster: Cluster) -> Breaches:
     """No Capacity Block or training plan is used for more instances than AWS sells in one."""
     for identifier, groups in _by_id(cluster).items():
         last, leader = list(groups.items())[-1]
@@ -145,7 +145,7 @@ def more_than_one_holds(cluster: Cluster) -> Breaches:
     DATE,
     by_hand="aws ec2 describe-capacity-blocks",
 )
-def all_blocks(cluster: Cluster) -> Breaches:
+def capacity_blocks_total(cluster: Cluster) -> Breaches:
     """All Capacity Blocks together hold at most 256 instances."""
     groups = {
         name: group

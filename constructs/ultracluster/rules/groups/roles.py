@@ -46,7 +46,7 @@ _MISSING_ROLES: Mapping[tuple[Literal["slurm", "kubernetes"], Role], tuple[str, 
     f"{SCHEMA}; {PCS_GUIDE}, Key concepts; EKS User Guide, Amazon EKS architecture",
     DATE,
 )
-def role_of_another_orchestrator(group: Group) -> Breaches:
+def role_exists(group: Group) -> Breaches:
     """Groups have only roles that the orchestrator has."""
     traits = group.traits
     if group.role not in traits.roles:
@@ -132,7 +132,7 @@ def compute_has_partition(group: Group) -> Breaches:
 @GRP.error(
     15, f"{GETTING_STARTED}; {SCHEMA} (SlurmQueues); {PCS_GUIDE}, Using login nodes", DATE, kinds=SLURM
 )
-def others_have_no_partition(group: Group) -> Breaches:
+def partition_only_on_compute(group: Group) -> Breaches:
     """Only compute groups have a partition."""
     partition = group.settings.partition
     if group.role in ("controller", "login") and partition is not None:

@@ -166,7 +166,7 @@ SETTINGS: Mapping[str, _Setting] = {
     "AWS PCS API reference, CreateComputeNodeGroup; EKS API reference, CreateNodegroup",
     "2026-11-21",
 )
-def setting_of_another_orchestrator(group: Group) -> Breaches:
+def setting_exists(group: Group) -> Breaches:
     """Node groups use only settings that the orchestrator has."""
     values = dict(group.settings)
     for key in sorted(group.settings.model_fields_set & SETTINGS.keys()):
@@ -186,7 +186,7 @@ def setting_of_another_orchestrator(group: Group) -> Breaches:
     "2026-11-23",
     kinds=kinds_with(lambda traits: not traits.hyperpod),
 )
-def further_zones_of_others(network: Network, traits: Traits) -> Breaches:
+def further_zones_used(network: Network, traits: Traits) -> Breaches:
     """Only HyperPod's groups, and head, login and system nodes of a Local Zone, are in further zones."""
     if network.further_zones and not is_local_zone(network.zone_id):
         yield Breach(
@@ -203,7 +203,7 @@ def further_zones_of_others(network: Network, traits: Traits) -> Breaches:
     "Capacity Reservation in a cluster placement group",
     "2026-11-21",
 )
-def detail_of_another_orchestrator(group: Group) -> Breaches:
+def capacity_field_exists(group: Group) -> Breaches:
     """Capacities use only fields that the orchestrator has."""
     capacity = group.capacity
     if capacity.kind == "spot" and capacity.allocation and not group.traits.spot_allocation:
@@ -236,7 +236,7 @@ def max_nodes_below_count(group: Group) -> Breaches:
     "EC2 API reference, CapacityReservationTarget; EC2 User Guide, Interruptible Capacity Reservations",
     "2026-11-23",
 )
-def reservation_named_twice(capacity: Reservation) -> Breaches:
+def reservation_named_once(capacity: Reservation) -> Breaches:
     """A reservation is named in one way, an interruptible one by its id."""
     if capacity.id and capacity.resource_group_arn:
         yield Breach(

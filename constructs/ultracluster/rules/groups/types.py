@@ -73,7 +73,7 @@ def image_parameter(group: Group, cluster: Cluster) -> Breaches:
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
     "--query 'InstanceTypes[].VCpuInfo.ValidThreadsPerCore'",
 )
-def threads(group: Group) -> Breaches:
+def type_supports_threads(group: Group) -> Breaches:
     """The instance type supports `threads_per_core`."""
     threads_per_core = group.settings.threads_per_core
     for kind in filter(None, group.types):
@@ -96,7 +96,7 @@ def threads(group: Group) -> Breaches:
     DATE,
     kinds=SLURM,
 )
-def plain_controller(group: Group) -> Breaches:
+def controller_without_accelerators(group: Group) -> Breaches:
     """Controller and login nodes have no accelerators."""
     kind = group.type
     if group.role in ("controller", "login") and kind and kind.accelerator:
@@ -114,7 +114,7 @@ def plain_controller(group: Group) -> Breaches:
     DATE,
     kinds=kinds_with(lambda traits: traits.slurm and not traits.validates),  # PCL032
 )
-def one_architecture(cluster: Cluster) -> Breaches:
+def login_architecture(cluster: Cluster) -> Breaches:
     """Login and compute nodes have one processor architecture."""
     seen: dict[str, str] = {}
     for group in (*cluster.with_role("compute").values(), *cluster.with_role("login").values()):

@@ -29,7 +29,7 @@ AGENT = "aws/sagemaker-hyperpod-cli 011ca92, charts/health-monitoring-agent/temp
 
 
 @HPE.error(1, "SageMaker API reference, CreateCluster (ClusterName)")
-def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def cluster_name(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """HyperPod accepts the cluster's name."""
     name = cluster.environment.cluster_name
     if name.endswith("-"):
@@ -41,7 +41,7 @@ def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @HPE.error(2, IMAGES)
-def release_of_images(hyperpod: HyperPodEks) -> Breaches:
+def kubernetes_with_images(hyperpod: HyperPodEks) -> Breaches:
     """HyperPod has images for the Kubernetes release."""
     wanted, (first, last) = hyperpod.kubernetes_version, hyperpod_kubernetes_window()
     if not _minor(first) <= _minor(wanted) <= _minor(last):
@@ -58,7 +58,7 @@ def release_of_images(hyperpod: HyperPodEks) -> Breaches:
     "Amazon EKS support in SageMaker HyperPod",
     "2026-11-27",
 )
-def release_of_every_page(hyperpod: HyperPodEks) -> Breaches:
+def kubernetes_on_all_pages(hyperpod: HyperPodEks) -> Breaches:
     """All of AWS's pages have the Kubernetes release for HyperPod."""
     wanted, agreed = hyperpod.kubernetes_version, hyperpod_kubernetes_agreed()
     if _minor(agreed) < _minor(wanted) <= _minor(hyperpod_kubernetes_window()[1]):
@@ -81,7 +81,7 @@ def release_of_every_page(hyperpod: HyperPodEks) -> Breaches:
     by_hand="aws eks describe-addon-versions --addon-name <name> "
     "--query 'addons[].addonVersions[].[addonVersion,compatibilities[].clusterVersion]'",
 )
-def release_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breaches:
+def kubernetes_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breaches:
     """HyperPod's add-ons support the Kubernetes release."""
     wanted = hyperpod.kubernetes_version
     for name, place in _addons(hyperpod, cluster).items():
@@ -115,7 +115,7 @@ def agent_in_region(home: Region) -> Breaches:
 
 
 @HPE.warning(6, "this configuration: orchestrator.addon_versions")
-def version_of_nothing(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breaches:
+def addon_versions_used(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breaches:
     """`addon_versions` only names add-ons that are installed."""
     wanted = _addons(hyperpod, cluster)
     for name in hyperpod.addon_versions:
@@ -155,7 +155,7 @@ def karpenter_names(cluster: Cluster) -> Breaches:
 
 
 @HPE.warning(64, "SageMaker Developer Guide, Managed tiered checkpointing (20 to 100; the API says 0 to 100)")
-def tiered_share(hyperpod: HyperPodEks) -> Breaches:
+def tiered_checkpoint_share(hyperpod: HyperPodEks) -> Breaches:
     """The memory for checkpoints is a share that the service accepts."""
     percent, least = hyperpod.tiered_checkpoints_percent, tiered_checkpoints()["percent"][0]
     if percent and percent < least:
@@ -170,7 +170,7 @@ def tiered_share(hyperpod: HyperPodEks) -> Breaches:
     65,
     "EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
 )
-def ultraserver_domain(group: Group, hyperpod: HyperPodEks) -> Breaches:
+def ultraserver_compute_domain(group: Group, hyperpod: HyperPodEks) -> Breaches:
     """Nodes of an UltraServer can use NVLink between them."""
     kind = group.type
     if group.in_service and kind and kind.imex and not hyperpod.compute_domains:

@@ -29,7 +29,7 @@ _HYPERPOD_ONLY = (
 
 
 @HPE.error(16, "SageMaker API reference, CreateCluster (InstanceGroups: at least one)")
-def some_group(cluster: Cluster) -> Breaches:
+def compute_group_exists(cluster: Cluster) -> Breaches:
     """HyperPod has at least one group."""
     if not cluster.with_role("compute"):
         yield Breach(
@@ -41,7 +41,7 @@ def some_group(cluster: Cluster) -> Breaches:
 
 
 @HPE.error(17, "EKS API reference, CreateNodegroup: system nodes are a managed node group")
-def system_is_eks(group: Group) -> Breaches:
+def hyperpod_settings_on_system(group: Group) -> Breaches:
     """Only HyperPod's groups use what only HyperPod has."""
     if group.role != "system":
         return
@@ -56,7 +56,7 @@ def system_is_eks(group: Group) -> Breaches:
 
 
 @HPE.error(30, "SageMaker API reference, ClusterKubernetesConfig (Labels)")
-def room_for_labels(group: Group) -> Breaches:
+def label_count(group: Group) -> Breaches:
     """A group has at most 50 labels, including those that this package adds."""
     kind, labels = group.type, len(group.settings.labels)
     gpu = bool(kind and kind.accelerator and kind.accelerator.manufacturer == "NVIDIA")
@@ -71,7 +71,7 @@ def room_for_labels(group: Group) -> Breaches:
 
 
 @HPE.error(36, FLEXIBLE)
-def flexible_when(group: Group, hyperpod: HyperPod) -> Breaches:
+def flexible_group_provisioning(group: Group, hyperpod: HyperPod) -> Breaches:
     """A group of several types uses continuous provisioning and no training plan."""
     if not group.in_service or not group.further_types:
         return
@@ -96,7 +96,7 @@ def flexible_when(group: Group, hyperpod: HyperPod) -> Breaches:
     "and Deep health checks",
     "2026-11-22",
 )
-def flexible_kind(group: Group) -> Breaches:
+def flexible_group_architecture(group: Group) -> Breaches:
     """All types of a group have the same accelerators and architecture."""
     first = group.type
     if not group.in_service or first is None:
@@ -120,7 +120,7 @@ def flexible_kind(group: Group) -> Breaches:
 
 
 @HPE.error(38, FLEXIBLE)
-def flexible_once(group: Group) -> Breaches:
+def flexible_group_types_unique(group: Group) -> Breaches:
     """Each type of a group is listed once."""
     before = [group.settings.instance_type]
     for index, name in enumerate(group.settings.instance_types):
@@ -130,7 +130,7 @@ def flexible_once(group: Group) -> Breaches:
 
 
 @HPE.error(39, "the catalogue: instances.json, general_instances.json")
-def flexible_known(group: Group) -> Breaches:
+def flexible_group_types_known(group: Group) -> Breaches:
     """Every further type of a group is a known instance type."""
     names = group.settings.instance_types
     for index, kind in enumerate(group.further_types):
@@ -166,7 +166,7 @@ def _words(kind: InstanceType) -> str:
     "2026-11-27",
     by_hand="findmnt /opt/sagemaker, on a node",
 )
-def volume_for_nothing(group: Group) -> Breaches:
+def volume_hidden_by_disks(group: Group) -> Breaches:
     """A second EBS volume is created only where the image does not mount local disks in its place."""
     if group.image_has_disks and group.settings.volume_gib:
         yield Breach(
@@ -179,7 +179,7 @@ def volume_for_nothing(group: Group) -> Breaches:
 
 
 @HPE.error(123, "SageMaker API reference, AcceleratorPartitionConfig (Type)", "2026-11-28")
-def counted_partition(group: Group, settings: HyperPodEks, cluster: Cluster) -> Breaches:
+def mig_profile_counted(group: Group, settings: HyperPodEks, cluster: Cluster) -> Breaches:
     """Task governance counts the MIG profile."""
     if not (settings.task_governance and cluster.environment.teams and group.in_service and group.type):
         return

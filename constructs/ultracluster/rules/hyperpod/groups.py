@@ -87,7 +87,7 @@ def min_count_is_continuous(group: Group, hyperpod: HyperPod) -> Breaches:
 
 
 @HYP.warning(14, f"{GROUP_API} (MinInstanceCount)")
-def min_count_is_positive(group: Group, hyperpod: HyperPod) -> Breaches:
+def min_count_has_effect(group: Group, hyperpod: HyperPod) -> Breaches:
     """`min_count` has an effect."""
     if group.in_service and group.settings.min_count == 0:
         count = group.settings.count
@@ -104,7 +104,7 @@ def min_count_is_positive(group: Group, hyperpod: HyperPod) -> Breaches:
     by_hand="aws ec2 describe-capacity-reservations --query "
     "'CapacityReservations[].[CapacityReservationId,InstanceType,AvailabilityZoneId]'",
 )
-def no_reservation(group: Group, network: Network) -> Breaches:
+def reservation_unsupported(group: Group, network: Network) -> Breaches:
     """No HyperPod group uses an EC2 capacity reservation."""
     capacity = group.capacity
     if group.in_service and capacity.kind == "reservation":
@@ -122,7 +122,7 @@ def no_reservation(group: Group, network: Network) -> Breaches:
 
 
 @HYP.error(21, f"{CREATING}; {GROUP_API} (it has no such field)")
-def no_capacity_block(group: Group) -> Breaches:
+def capacity_block_unsupported(group: Group) -> Breaches:
     """No HyperPod group uses an EC2 Capacity Block."""
     capacity = group.capacity
     if group.in_service and capacity.kind == "capacity-block":

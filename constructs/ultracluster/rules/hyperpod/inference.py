@@ -26,7 +26,7 @@ _DATE = "2026-11-23"
 
 
 @HPE.error(90, f"{CHART}, values.yaml (affinity): its images are for amd64 only", _DATE)
-def operator_on_x86(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def operator_needs_x86_node(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """The inference operator has an x86 node to run on."""
     groups = [group for group in cluster.groups.values() if group.most_nodes]
     if hyperpod.inference is None or any(group.type is None for group in groups):
@@ -41,7 +41,7 @@ def operator_on_x86(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @HPE.error(91, GUIDE, _DATE)
-def floors(hyperpod: HyperPodEks) -> Breaches:
+def addon_floors(hyperpod: HyperPodEks) -> Breaches:
     """Add-ons are no older than the inference operator requires."""
     if hyperpod.inference is None:
         return
@@ -70,7 +70,7 @@ def role_name(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.warning(93, f"{GUIDE}: a custom bucket name that does not start with hyperpod-tls-", _DATE)
-def bucket_of_others(hyperpod: HyperPodEks) -> Breaches:
+def certificate_bucket(hyperpod: HyperPodEks) -> Breaches:
     """A role made elsewhere may use the bucket of certificates."""
     wanted = hyperpod.inference
     bucket = wanted.certificate_bucket if wanted else None
@@ -99,7 +99,7 @@ def gateway_version(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.error(95, f"{CACHES} (l2CacheBackend: tieredstorage)", _DATE)
-def cache_has_storage(hyperpod: HyperPodEks) -> Breaches:
+def shared_cache_needs_storage(hyperpod: HyperPodEks) -> Breaches:
     """A cache that nodes share has HyperPod's tiered storage below it."""
     wanted = hyperpod.inference
     if wanted and wanted.kv_cache == "tiered" and not hyperpod.tiered_checkpoints_percent:
@@ -112,7 +112,7 @@ def cache_has_storage(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.error(96, APART, _DATE)
-def apart(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def disaggregation_supported(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Prefill and decode are apart only where the operator can hand caches over."""
     wanted = hyperpod.inference
     if wanted is None or not wanted.disaggregated_groups:
@@ -155,7 +155,7 @@ def apart(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     "kubernetes.io/role/internal-elb --query 'Subnets[].[SubnetId,AvailabilityZoneId]'",
     date=_DATE,
 )
-def tagged_subnets(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def subnets_tagged_for_load_balancers(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Load balancers find their subnets in a VPC made elsewhere."""
     wanted = hyperpod.inference
     if wanted and wanted.load_balancer_controller and hyperpod.control_plane_subnet_ids:
@@ -172,7 +172,7 @@ def tagged_subnets(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     "SageMaker Developer Guide, Deploy models from Amazon S3, Amazon FSx, or Hugging Face Hub using kubectl",
     _DATE,
 )
-def models_from_somewhere(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def model_source(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """There is something that models can be read from."""
     wanted = hyperpod.inference
     if wanted is None or wanted.model_buckets or cluster.environment.storage.lustre:
@@ -187,7 +187,7 @@ def models_from_somewhere(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @HPE.warning(99, f"{CACHES}; Managed tiered checkpointing: what is cached is not encrypted", _DATE)
-def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def teams_share_cache(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Teams do not share a cache of prompts unknowingly."""
     wanted = hyperpod.inference
     if wanted and wanted.kv_cache == "tiered" and len(cluster.environment.teams) > 1:
@@ -206,7 +206,7 @@ def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     by_hand="aws ec2 describe-vpc-endpoint-services --query \"ServiceNames[?ends_with(@, '.acm')]\"",
     date=_DATE,
 )
-def certificates_are_imported(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def operator_reaches_acm(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """The operator reaches AWS Certificate Manager."""
     network = cluster.environment.network
     if hyperpod.inference and network.egress == "closed" and "acm" not in network.extra_endpoints:

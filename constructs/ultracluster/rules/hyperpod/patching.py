@@ -23,7 +23,7 @@ _IN_BATCHES = ("batch_percent", "rollback_alarms")
     DATE,
     kinds=frozenset({"hyperpod-slurm"}),
 )
-def batches_with_slurm(group: Group) -> Breaches:
+def batches_only_on_eks(group: Group) -> Breaches:
     """Only HyperPod on EKS updates its nodes in batches."""
     patching = group.settings.patching
     for key in _IN_BATCHES if patching else ():
@@ -40,7 +40,7 @@ def batches_with_slurm(group: Group) -> Breaches:
 @HYP.warning(
     81, f"{AMI_UPDATE}; {GROUP_API} (ImageReleaseVersion, ScheduledUpdateConfig, AutoPatchConfig)", DATE
 )
-def pinned_and_patched(group: Group) -> Breaches:
+def pinned_image_excludes_patching(group: Group) -> Breaches:
     """A group with a pinned image is not patched by itself."""
     release, patching = group.settings.image_release, group.settings.patching
     if group.in_service and release and patching:
@@ -54,7 +54,7 @@ def pinned_and_patched(group: Group) -> Breaches:
 
 
 @HYP.warning(82, f"{AMI_UPDATE}: updates whose schedules overlap might fail; leave time between them", DATE)
-def windows_apart(cluster: Cluster) -> Breaches:
+def patching_windows_differ(cluster: Cluster) -> Breaches:
     """No two groups are updated at the same time."""
     seen: dict[str, str] = {}
     taken = {
@@ -81,7 +81,7 @@ def windows_apart(cluster: Cluster) -> Breaches:
     "SageMaker API reference, ClusterAutoPatchConfig (DeploymentConfig: only with a rolling strategy)",
     DATE,
 )
-def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Breaches:
+def batches_exclude_patching(patching: AutomaticPatching, hyperpod: HyperPod) -> Breaches:
     """Automatic patching has no settings of rolling updates."""
     for key in _IN_BATCHES:
         if getattr(patching, key) and hyperpod.kind == "hyperpod-eks":
@@ -101,7 +101,7 @@ def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Breach
     "oldest one",
     DATE,
 )
-def pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
+def images_pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
     """With continuous provisioning all groups have a pinned image, or none has."""
     groups = {name: one for name, one in cluster.in_service.items() if one.restricted is None}
     pins = [one.settings.image_release for one in groups.values() if one.settings.image_release]
@@ -125,7 +125,7 @@ def pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
     DATE,
     kinds=frozenset({"hyperpod-eks"}),
 )
-def own_taints(group: Group) -> Breaches:
+def reserved_taints(group: Group) -> Breaches:
     """No taint has a name of HyperPod's own."""
     for index, taint in enumerate(group.settings.taints):
         prefix, _, last = taint.key.rpartition("/")
@@ -151,6 +151,3 @@ def _later(schedule: str, taken: set[str]) -> str:
     hours = [(int(found[2]) + step) % 24 for step in (6, 12, 18, 3, 9, 15, 21)]
     options = [f"cron({found[1]} {hour} {found[3]})" for hour in hours]
     return next((one for one in options if one not in taken), options[0])
-
-
-__all__ = ["AMI_UPDATE"]

@@ -26,7 +26,7 @@ HUGE_PAGES_GIB = 5
 
 
 @HPE.error(70, f"{CHECKPOINTLESS}; Using elastic training (prerequisites)", _DATE)
-def operator_is_there(hyperpod: HyperPodEks) -> Breaches:
+def resilience_needs_operator(hyperpod: HyperPodEks) -> Breaches:
     """Resilient training has HyperPod's training operator."""
     if hyperpod.resilience and not hyperpod.training_operator:
         yield Breach(
@@ -37,7 +37,7 @@ def operator_is_there(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.error(71, f"{INSTALL} (both kinds require the add-on on version 1.2.0 or above)", _DATE)
-def operator_is_new_enough(hyperpod: HyperPodEks) -> Breaches:
+def operator_version(hyperpod: HyperPodEks) -> Breaches:
     """The training operator knows the kinds of resilient training."""
     version = hyperpod.addon_versions.get(OPERATOR)
     for kind in hyperpod.resilience:
@@ -51,7 +51,7 @@ def operator_is_new_enough(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.warning(72, f"{ELASTIC} (Use elastic training with other HyperPod features)", _DATE)
-def elastic_and_tiered(hyperpod: HyperPodEks) -> Breaches:
+def elastic_excludes_tiered_checkpoints(hyperpod: HyperPodEks) -> Breaches:
     """Elastic jobs have their checkpoints in a file system or in S3."""
     if "elastic" in hyperpod.resilience and hyperpod.tiered_checkpoints_percent:
         gone = ["tiered_checkpoints_percent", *(["checkpoint_tier"] if hyperpod.checkpoint_tier else [])]
@@ -67,7 +67,7 @@ def elastic_and_tiered(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.warning(73, f"{ELASTIC} (Use elastic training with other HyperPod features)", _DATE)
-def elastic_on_spot(group: Group, hyperpod: HyperPodEks) -> Breaches:
+def elastic_excludes_spot(group: Group, hyperpod: HyperPodEks) -> Breaches:
     """Elastic jobs have nodes that are not Spot."""
     if "elastic" in hyperpod.resilience and group.in_service and group.capacity.kind == "spot":
         yield Breach(
@@ -78,7 +78,7 @@ def elastic_on_spot(group: Group, hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.error(74, f"{INSTALL} (Task governance: v1.3.0-eksbuild.1 or higher)", _DATE)
-def governance_is_new_enough(hyperpod: HyperPodEks) -> Breaches:
+def governance_version(hyperpod: HyperPodEks) -> Breaches:
     """Task governance knows the training operator's jobs."""
     version, floor = hyperpod.addon_versions.get(GOVERNANCE), governance_floor()
     if not (version and hyperpod.task_governance and hyperpod.training_operator):
@@ -92,7 +92,7 @@ def governance_is_new_enough(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.warning(75, f"{INSTALL} (Task governance; Kueue)", _DATE)
-def queue_of_operator(hyperpod: HyperPodEks) -> Breaches:
+def resilience_needs_kueue(hyperpod: HyperPodEks) -> Breaches:
     """Resilient jobs wait in a queue that knows them."""
     if hyperpod.resilience and hyperpod.scheduler in ("volcano", "kai"):
         yield Breach(
@@ -104,7 +104,7 @@ def queue_of_operator(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.warning(76, f"{CHECKPOINTLESS} (tutorials, prerequisites: FSx or NFS)", _DATE)
-def shared_storage(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def resilience_needs_shared_storage(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Resilient jobs have storage that all nodes share."""
     storage = cluster.environment.storage
     if hyperpod.resilience and not (storage.lustre or storage.openzfs):
@@ -121,7 +121,7 @@ def shared_storage(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     f"{CHECKPOINTLESS}; aws/sagemaker-hyperpod-checkpointless-training 08c4ff6, README (CUDA, NeMo)",
     _DATE,
 )
-def checkpointless_gpus(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def checkpointless_needs_gpus(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Checkpointless jobs have NVIDIA GPUs."""
     if "checkpointless" not in hyperpod.resilience:
         return
@@ -139,7 +139,7 @@ def checkpointless_gpus(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @HPE.warning(78, f"{TIERED} (replicates data across adjacent compute nodes)", _DATE)
-def room_for_copies(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def checkpoint_copies_need_nodes(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Tiered checkpoints have a second node for their copies."""
     nodes = sum(group.most_nodes for group in cluster.with_role("compute").values())
     if hyperpod.tiered_checkpoints_percent and nodes == 1 and not hyperpod.checkpoint_tier:
@@ -151,7 +151,7 @@ def room_for_copies(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @HPE.error(79, f"{_GUIDE}Set up managed tiered checkpointing (Step 1)", _DATE)
-def tier_of_nothing(hyperpod: HyperPodEks) -> Breaches:
+def checkpoint_tier_needs_memory(hyperpod: HyperPodEks) -> Breaches:
     """Checkpoints that S3 keeps are in memory first."""
     if hyperpod.checkpoint_tier and not hyperpod.tiered_checkpoints_percent:
         yield Breach(
@@ -162,7 +162,7 @@ def tier_of_nothing(hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.error(80, f"{_GUIDE}Security considerations for managed tiered checkpointing", _DATE)
-def tier_apart(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def checkpoint_tier_of_root_files(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Nobody writes checkpoints where nodes take what they run as root."""
     tier, environment = hyperpod.checkpoint_tier, cluster.environment
     if tier is None:
@@ -187,7 +187,7 @@ def tier_apart(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 @HPE.warning(
     81, f"{_GUIDE}Set up managed tiered checkpointing (sufficient CPU memory); this file: arithmetic", _DATE
 )
-def memory_is_left(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def checkpoint_memory_fits(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Tiered checkpoints leave memory to the jobs."""
     percent = checkpoints_percent(cluster)
     for name, group in cluster.with_role("compute").items() if percent else ():
@@ -204,7 +204,7 @@ def memory_is_left(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 
 
 @HPE.warning(82, f"{_GUIDE}Using the HyperPod training operator (the latest HyperPod AMI release)", _DATE)
-def newest_image(group: Group, hyperpod: HyperPodEks) -> Breaches:
+def resilience_needs_newest_image(group: Group, hyperpod: HyperPodEks) -> Breaches:
     """Resilient jobs run on the newest image."""
     if hyperpod.resilience and group.in_service and group.settings.image_release:
         yield Breach(
@@ -216,7 +216,7 @@ def newest_image(group: Group, hyperpod: HyperPodEks) -> Breaches:
 
 
 @HPE.warning(83, f"{ELASTIC} (Auto-scaling: without a quota the cluster grows as far as jobs ask)", _DATE)
-def quota_of_governed(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def elastic_limit_per_namespace(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Elastic jobs that Karpenter starts nodes for have a limit in each namespace."""
     governed = hyperpod.task_governance and bool(cluster.environment.teams)
     if "elastic" in hyperpod.resilience and hyperpod.autoscaling and governed:

@@ -44,7 +44,7 @@ _LACKING = (
 
 
 @HYP.error(87, API, DATE, kinds=KINDS)
-def only_what_there_is(group: Group) -> Breaches:
+def restricted_group_settings(group: Group) -> Breaches:
     """Restricted groups use only what the API has for them."""
     if group.restricted is None or not group.in_service:
         return
@@ -61,7 +61,7 @@ def only_what_there_is(group: Group) -> Breaches:
 
 
 @HYP.error(88, f"{API}; {NOVA}", DATE, kinds=KINDS)
-def has_lustre(group: Group, hyperpod: HyperPodEks) -> Breaches:
+def restricted_group_lustre(group: Group, hyperpod: HyperPodEks) -> Breaches:
     """Each restricted group has a Lustre file system."""
     if group.restricted is None or not group.in_service:
         return
@@ -88,7 +88,7 @@ def has_lustre(group: Group, hyperpod: HyperPodEks) -> Breaches:
     DATE,
     kinds=KINDS,
 )
-def lustre_size(lustre: RestrictedLustre) -> Breaches:
+def restricted_lustre_size(lustre: RestrictedLustre) -> Breaches:
     """The Lustre file system of restricted groups has a size that FSx makes."""
     size = lustre.capacity_gib
     if size != 1200 and size % 2400:
@@ -100,7 +100,7 @@ def lustre_size(lustre: RestrictedLustre) -> Breaches:
 
 
 @HYP.warning(90, "this configuration: orchestrator.restricted_lustre", DATE, kinds=KINDS)
-def shared_by_nobody(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def restricted_lustre_used(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """`restricted_lustre` is used by a restricted group."""
     if hyperpod.restricted_lustre and not _restricted(cluster):
         yield Breach(("restricted_lustre",), "no group is `restricted`: nothing would use it.", drop())
@@ -112,7 +112,7 @@ def shared_by_nobody(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     DATE,
     kinds=KINDS,
 )
-def in_documented_region(cluster: Cluster) -> Breaches:
+def restricted_group_region(cluster: Cluster) -> Breaches:
     """Restricted groups are in the Region that AWS documents."""
     if cluster.region != REGION and (names := _restricted(cluster)):
         yield Breach(
@@ -128,7 +128,7 @@ def in_documented_region(cluster: Cluster) -> Breaches:
     DATE,
     kinds=KINDS,
 )
-def not_beside_others(cluster: Cluster) -> Breaches:
+def restricted_groups_separate(cluster: Cluster) -> Breaches:
     """A cluster has restricted groups or others, not both."""
     restricted = _restricted(cluster)
     for name, group in cluster.in_service.items() if restricted else ():
@@ -151,7 +151,7 @@ def not_beside_others(cluster: Cluster) -> Breaches:
     kinds=KINDS,
     by_hand="kubectl get deployment,daemonset -A -l app.kubernetes.io/part-of=hyperpod",
 )
-def own_charts(cluster: Cluster) -> Breaches:
+def restricted_group_charts(cluster: Cluster) -> Breaches:
     """HyperPod's charts for restricted groups are installed."""
     if names := _restricted(cluster):
         yield Breach(
@@ -164,7 +164,7 @@ def own_charts(cluster: Cluster) -> Breaches:
 
 
 @HYP.warning(96, f"{NOVA}: only the execution role gives rights", DATE, kinds=KINDS)
-def buckets_of_group(group: Group) -> Breaches:
+def restricted_group_buckets(group: Group) -> Breaches:
     """Jobs of a restricted group may read and write buckets."""
     restricted = group.restricted
     if restricted and group.in_service and not (restricted.reads and restricted.writes):
@@ -180,6 +180,3 @@ def buckets_of_group(group: Group) -> Breaches:
 
 def _restricted(cluster: Cluster) -> list[str]:
     return [name for name, group in cluster.in_service.items() if group.restricted]
-
-
-__all__ = ["REGION"]

@@ -57,7 +57,7 @@ def accounting_is_continuous(database: Database, hyperpod: HyperPodSlurm) -> Bre
     "aws-samples/sample-physical-ai-scaffolding-kit#17",
     by_hand="sacctmgr list cluster",
 )
-def name_used_once(database: ExistingDatabase, cluster: Cluster) -> Breaches:
+def database_of_one_cluster(database: ExistingDatabase, cluster: Cluster) -> Breaches:
     """No two clusters of one name use the same accounting database."""
     name = cluster.environment.cluster_name
     yield Breach(
@@ -104,7 +104,7 @@ LACKING = (
     "2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query NodeProvisioningMode",
 )
-def classic_is_not_the_default(hyperpod: HyperPodSlurm) -> Breaches:
+def classic_provisioning(hyperpod: HyperPodSlurm) -> Breaches:
     """Only existing clusters use classic provisioning."""
     if hyperpod.provisioning == "classic":
         yield Breach(
@@ -120,7 +120,7 @@ def classic_is_not_the_default(hyperpod: HyperPodSlurm) -> Breaches:
     f"{LIFECYCLE}; SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)",
     "2026-11-22",
 )
-def accounting_without_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
+def accounting_needs_image_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
     """The image sets up the accounting database."""
     if storage.accounting_database and hyperpod.lifecycle == "on-create":
         yield Breach(
@@ -138,7 +138,7 @@ def accounting_without_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Breac
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
 )
-def accounting_one_way(_: Database) -> Breaches:
+def accounting_is_permanent(_: Database) -> Breaches:
     """An accounting database requires a new image and cannot be removed later."""
     yield Breach(
         (),
@@ -157,7 +157,7 @@ def accounting_one_way(_: Database) -> Breaches:
     "SageMaker Developer Guide: IAM role for SageMaker HyperPod (one for each instance group)",
     "2026-11-22",
 )
-def one_role_reads_the_password(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
+def database_password_per_role(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
     """One IAM role for all nodes lets every node read the accounting database's password."""
     if storage.accounting_database and hyperpod.node_roles == "one":
         yield Breach(

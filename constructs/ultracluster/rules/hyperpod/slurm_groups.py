@@ -35,7 +35,7 @@ def one_login_group(cluster: Cluster) -> Breaches:
     f"{GETTING_STARTED}; awslabs/awsome-distributed-ai, hyperpod-mental-model.md",
     by_hand="scontrol show partition dev",
 )
-def partition_dev(group: Group) -> Breaches:
+def partition_dev_taken(group: Group) -> Breaches:
     """No partition is named `dev`."""
     if group.partition == "dev":
         yield Breach(
@@ -47,7 +47,7 @@ def partition_dev(group: Group) -> Breaches:
 
 
 @HPS.warning(54, f"{PATCHING}: root volumes are replaced")
-def patching_controller(group: Group, storage: Storage) -> Breaches:
+def controller_patching(group: Group, storage: Storage) -> Breaches:
     """The controller is patched by hand."""
     if group.role == "controller" and group.settings.patching:
         more = (

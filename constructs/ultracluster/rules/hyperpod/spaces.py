@@ -23,7 +23,7 @@ _RESERVED_GIB = 2
 
 
 @HPE.error(110, f"{INSTALL}: at least one worker node", DATE)
-def group_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+def spaces_group(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     """Spaces run on nodes of a compute group."""
     compute = {
         name: group
@@ -50,7 +50,7 @@ def group_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
 
 
 @HPE.error(111, f"{CUSTOMIZE}: a space is a pod; Kubernetes documentation, Reserve Compute Resources", DATE)
-def space_on_node(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+def space_fits_node(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     """A space fits on a node of its group."""
     group = cluster.with_role("compute").get(spaces.group)
     known = group.type if group else None
@@ -79,7 +79,7 @@ def space_on_node(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     "Guide, Amazon ECR interface VPC endpoints)",
     DATE,
 )
-def images_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+def space_images(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     """Images of spaces can be pulled."""
     if cluster.environment.network.egress != "closed":
         return
@@ -93,7 +93,7 @@ def images_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
 
 
 @HPE.warning(113, f"{INSTALL}: additional dependencies for WebUI access", DATE)
-def web_ui_needs(spaces: HyperPodSpaces) -> Breaches:
+def web_ui_dependencies(spaces: HyperPodSpaces) -> Breaches:
     """Web browsers reach spaces through parts that you install."""
     if spaces.web_ui:
         yield Breach(
@@ -122,7 +122,7 @@ def web_ui_on_internet(spaces: HyperPodSpaces) -> Breaches:
     "workspace-memory-policy.yaml, which refuses less",
     DATE,
 )
-def remote_memory(spaces: HyperPodSpaces) -> Breaches:
+def remote_ide_memory(spaces: HyperPodSpaces) -> Breaches:
     """A space that editors connect to has 8 GiB of memory."""
     if spaces.remote_ide and spaces.memory_gib < _REMOTE_GIB:
         yield Breach(
@@ -140,7 +140,7 @@ def remote_memory(spaces: HyperPodSpaces) -> Breaches:
     DATE,
     by_hand="kubectl get events -n <team>  # after the first space",
 )
-def strict_teams(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+def pod_security_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     """A team's pods may be what the add-on makes of a space."""
     if not spaces.remote_ide:
         return
@@ -162,7 +162,7 @@ def strict_teams(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     "kubernetes/kueue.py: our Kueue counts jobs",
     DATE,
 )
-def uncounted_gpus(spaces: HyperPodSpaces, hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
+def space_gpus_counted(spaces: HyperPodSpaces, hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """GPUs of spaces are counted with those of jobs."""
     if spaces.gpus and not hyperpod.task_governance and cluster.environment.teams:
         yield Breach(
@@ -190,7 +190,7 @@ def web_ui_region(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
 
 
 @HPE.warning(119, f"{CUSTOMIZE}: sagemaker-user, fsGroup 1000", DATE)
-def users_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
+def space_users(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     """Spaces run as the user of their image."""
     teams = cluster.environment.teams.items()
     others = {name: team.uid for name, team in teams if team.uid not in (None, _USER)}

@@ -41,7 +41,7 @@ def type_in_hyperpod(group: Group) -> Breaches:
     by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
 )
-def type_unknown_to_hyperpod(group: Group) -> Breaches:
+def type_in_hyperpod_unknown(group: Group) -> Breaches:
     """The catalogue says whether HyperPod has the instance type."""
     if not group.in_service:
         return
@@ -267,7 +267,7 @@ def _cron_problem(expression: str) -> str:
     by_hand="aws sagemaker describe-cluster --cluster-name <name> "
     "--query 'InstanceGroups[].InstanceStorageConfigs'",
 )
-def classic_has_no_key(hyperpod: HyperPod) -> Breaches:
+def classic_volume_key(hyperpod: HyperPod) -> Breaches:
     """Node volumes are encrypted with the environment's key."""
     if hyperpod.provisioning == "classic":
         yield Breach(

@@ -180,7 +180,7 @@ def jobs_in_one_zone(cluster: Cluster) -> Breaches:
     "Working with EFA-enabled file systems (same zone)",
     DATE,
 )
-def far_from_storage(cluster: Cluster) -> Breaches:
+def storage_in_other_zone(cluster: Cluster) -> Breaches:
     """Groups in another zone than the file systems are there on purpose."""
     storage, home = cluster.environment.storage, cluster.environment.network.zone_id
     inside = is_local_zone(home)  # another rule asks for these nodes outside of a Local Zone
@@ -230,7 +230,7 @@ def homes_reach_zones(cluster: Cluster) -> Breaches:
     by_hand="aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
     "--filters Name=instance-type,Values=<type> --query 'InstanceTypeOfferings[].Location'",
 )
-def types_in_zone(group: Group, cluster: Cluster, home: Region) -> Breaches:
+def zone_offers_types(group: Group, cluster: Cluster, home: Region) -> Breaches:
     """The zone of a group offers its instance types."""
     zone = group.settings.zone_id
     if zone is None or not group.in_service:

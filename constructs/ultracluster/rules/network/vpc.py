@@ -184,7 +184,7 @@ def extra_endpoint_names(network: Network, cluster: Cluster) -> Breaches:
     by_hand="aws ec2 describe-security-group-rules --filters Name=group-id,Values=<group> "
     "--query 'SecurityGroupRules[?IpProtocol==`-1`].[IsEgress,ReferencedGroupInfo.GroupId]'",
 )
-def self_rules_unseen(network: Network) -> Breaches:
+def security_group_self_rules(network: Network) -> Breaches:
     """An existing security group lets all traffic in from itself and out to itself."""
     if group := network.security_group:
         yield Breach(

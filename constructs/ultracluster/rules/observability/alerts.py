@@ -10,7 +10,7 @@ from ultracluster.rules.sets import OBS
 
 
 @OBS.warning(7, "SNS Developer Guide, Subscribing: a topic without subscriptions drops what it is told", DATE)
-def nobody(alerts: Alerts) -> Breaches:
+def alert_recipients(alerts: Alerts) -> Breaches:
     """Somebody is told of alerts."""
     if not alerts.emails and alerts.topic_arn is None:
         yield Breach(
@@ -21,7 +21,7 @@ def nobody(alerts: Alerts) -> Breaches:
 
 
 @OBS.error(8, "docs/observability-setup.md: subscriptions are made with the topic", DATE)
-def not_subscribed(alerts: Alerts) -> Breaches:
+def existing_topic_subscribers(alerts: Alerts) -> Breaches:
     """A topic that exists has its own subscribers."""
     if alerts.emails and alerts.topic_arn:
         yield Breach(
@@ -32,11 +32,8 @@ def not_subscribed(alerts: Alerts) -> Breaches:
 
 
 @OBS.error(9, "SNS API Reference, Subscribe: the same endpoint of a topic has one subscription", DATE)
-def address_twice(alerts: Alerts) -> Breaches:
+def alert_emails_unique(alerts: Alerts) -> Breaches:
     """Each address is subscribed once."""
     for at, address in enumerate(alerts.emails):
         if address in alerts.emails[:at]:
             yield Breach(("emails", at), f"{address} is named twice.", drop())
-
-
-__all__ = ["address_twice", "nobody", "not_subscribed"]

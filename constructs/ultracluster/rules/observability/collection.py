@@ -23,7 +23,7 @@ _OLD = ("orchestrator", "observability")
     DATE,
     kinds=kinds_with(lambda traits: not traits.hyperpod),
 )
-def not_hyperpod(wanted: Observability, cluster: Cluster) -> Breaches:
+def hyperpod_collection(wanted: Observability, cluster: Cluster) -> Breaches:
     """HyperPod's own collection is for HyperPod."""
     if wanted.kind == "hyperpod":
         yield Breach(
@@ -34,7 +34,7 @@ def not_hyperpod(wanted: Observability, cluster: Cluster) -> Breaches:
 
 
 @OBS.error(17, "SageMaker API Reference, CreateClusterExtension", DATE, kinds=HPS.kinds)
-def not_continuous(wanted: Observability, cluster: Cluster) -> Breaches:
+def extension_needs_continuous(wanted: Observability, cluster: Cluster) -> Breaches:
     """HyperPod's extension needs continuous provisioning."""
     settings = cluster.settings
     if wanted.kind != "hyperpod" or not isinstance(settings, HyperPodSlurm):
@@ -55,7 +55,7 @@ def not_continuous(wanted: Observability, cluster: Cluster) -> Breaches:
     DATE,
     kinds=HPE.kinds,
 )
-def beside_the_addon(wanted: Observability, cluster: Cluster) -> Breaches:
+def one_collection_per_node(wanted: Observability, cluster: Cluster) -> Breaches:
     """One collection runs on a node, not two."""
     settings = cluster.settings
     if not isinstance(settings, HyperPodEks) or settings.observability is None:
@@ -78,7 +78,7 @@ def beside_the_addon(wanted: Observability, cluster: Cluster) -> Breaches:
 
 
 @OBS.warning(19, _ADDON, DATE, kinds=HPE.kinds)
-def no_large_node(cluster: Cluster) -> Breaches:
+def addon_needs_large_node(cluster: Cluster) -> Breaches:
     """HyperPod's observability add-on has a node of 4xlarge or larger."""
     if not uses_addon(cluster):
         return
@@ -99,7 +99,7 @@ _VCPU = 16
 
 
 @OBS.error(20, f"{_ADDON}: ampWorkspace has an ARN and an endpoint, and no role", DATE, kinds=HYPERPOD)
-def role_for_the_service(wanted: Observability) -> Breaches:
+def hyperpod_collection_role(wanted: Observability) -> Breaches:
     """HyperPod's own collection writes as itself."""
     if wanted.kind == "hyperpod" and wanted.workspace and wanted.workspace.role_arn:
         yield Breach(
@@ -110,7 +110,7 @@ def role_for_the_service(wanted: Observability) -> Breaches:
 
 
 @OBS.error(21, "lifecycle_scripts/steps/metrics.sh", DATE, kinds=SLURM)
-def no_scripts(wanted: Observability, cluster: Cluster) -> Breaches:
+def exporters_need_scripts(wanted: Observability, cluster: Cluster) -> Breaches:
     """Nodes run the scripts that install exporters."""
     if wanted.kind == "prometheus" and collects_on_nodes(cluster) and not cluster.runs_scripts:
         yield Breach(
@@ -126,7 +126,7 @@ def no_scripts(wanted: Observability, cluster: Cluster) -> Breaches:
     DATE,
     kinds=PCS.kinds,
 )
-def nobody_asks_slurm(wanted: Observability, cluster: Cluster) -> Breaches:
+def slurm_metrics_need_login(wanted: Observability, cluster: Cluster) -> Breaches:
     """Slurm's own metrics have a node that asks for them."""
     if wanted.kind == "prometheus" and isinstance(cluster.settings, Pcs) and not cluster.with_role("login"):
         yield Breach(
@@ -138,14 +138,14 @@ def nobody_asks_slurm(wanted: Observability, cluster: Cluster) -> Breaches:
 
 
 @OBS.error(23, "Amazon Managed Service for Prometheus User Guide, Managed collectors", DATE, kinds=SLURM)
-def managed_without_kubernetes(wanted: Observability) -> Breaches:
+def managed_collector_needs_kubernetes(wanted: Observability) -> Breaches:
     """A managed collector is for Kubernetes."""
     if wanted.collector == "managed" and wanted.kind != "cloudwatch":
         yield Breach(("collector",), "AWS's collector finds pods, and nodes of Slurm are none.", drop())
 
 
 @OBS.warning(24, "Prometheus documentation, sample_limit: a scrape with more samples fails as a whole", DATE)
-def over_budget(wanted: Observability, cluster: Cluster) -> Breaches:
+def series_budget(wanted: Observability, cluster: Cluster) -> Breaches:
     """A node's series fit into its budget."""
     budget = wanted.budget_series_per_node
     if budget is None or not collects(cluster):
@@ -162,16 +162,3 @@ def over_budget(wanted: Observability, cluster: Cluster) -> Breaches:
             "nothing is taken in.",
             drop() | write(most[group]).noting("or more"),
         )
-
-
-__all__ = [
-    "beside_the_addon",
-    "managed_without_kubernetes",
-    "no_large_node",
-    "no_scripts",
-    "nobody_asks_slurm",
-    "not_continuous",
-    "not_hyperpod",
-    "over_budget",
-    "role_for_the_service",
-]

@@ -19,7 +19,7 @@ _OWN = "this configuration: observability.extension is the service's document, a
 
 
 @OBS.error(30, f"{_API}; {_OWN}", DATE)
-def out_of_place(wanted: Observability, cluster: Cluster) -> Breaches:
+def extension_supported(wanted: Observability, cluster: Cluster) -> Breaches:
     """The extension's settings belong to a service that has such an extension."""
     if wanted.extension is None:
         return
@@ -33,7 +33,7 @@ def out_of_place(wanted: Observability, cluster: Cluster) -> Breaches:
 
 
 @OBS.error(31, _API, DATE, kinds=HPS.kinds)
-def too_long(extension: Extension) -> Breaches:
+def extension_length(extension: Extension) -> Breaches:
     """The extension's configuration is not too long."""
     length = len(json.dumps(extension.configuration, separators=(",", ":"), ensure_ascii=False))
     if length > MOST_CHARACTERS:
@@ -42,6 +42,3 @@ def too_long(extension: Extension) -> Breaches:
             f"as JSON it has {length:,} characters; AWS takes {MOST_CHARACTERS:,} at most.",
             ask("decision", "fewer settings: what is left out keeps the extension's default"),
         )
-
-
-__all__ = ["out_of_place", "too_long"]

@@ -18,7 +18,7 @@ _OF_A_MADE_ONE = ("authentication", "saml_metadata_url", "saml_role_attribute", 
 
 
 @OBS.error(10, "CloudFormation registry schemas (AWS::Grafana::Workspace), botocore's endpoints", DATE)
-def region_without(grafana: Grafana, home: Region) -> Breaches:
+def grafana_region(grafana: Grafana, home: Region) -> Breaches:
     """Grafana is in the Region."""
     if grafana.workspace_id is None and home.grafana is False:
         yield Breach(
@@ -32,7 +32,7 @@ def region_without(grafana: Grafana, home: Region) -> Breaches:
 
 
 @OBS.error(11, f"{_GUIDE}, Use SAML with your Amazon Managed Grafana workspace", DATE)
-def saml_without_provider(grafana: Grafana) -> Breaches:
+def saml_metadata(grafana: Grafana) -> Breaches:
     """SAML needs the metadata of who identifies people."""
     if grafana.workspace_id is None and grafana.authentication == "SAML" and not grafana.saml_metadata_url:
         yield Breach(
@@ -43,7 +43,7 @@ def saml_without_provider(grafana: Grafana) -> Breaches:
 
 
 @OBS.warning(12, f"{_GUIDE}, Manage user and group access: a workspace has no user at first", DATE)
-def nobody_enters(grafana: Grafana) -> Breaches:
+def grafana_has_admin(grafana: Grafana) -> Breaches:
     """Somebody may enter a new Grafana."""
     if grafana.workspace_id is None and not grafana.admins and not grafana.admin_groups:
         yield Breach(
@@ -61,7 +61,7 @@ def nobody_enters(grafana: Grafana) -> Breaches:
 @OBS.error(
     13, f"{_GUIDE}, API UpdatePermissions: ids of IAM Identity Center; SamlConfiguration: roleValues", DATE
 )
-def admins_of_another_kind(grafana: Grafana) -> Breaches:
+def grafana_admin_kind(grafana: Grafana) -> Breaches:
     """Admins are named in the way people log in."""
     if grafana.authentication == "SAML":
         if grafana.admin_groups:
@@ -84,7 +84,7 @@ def admins_of_another_kind(grafana: Grafana) -> Breaches:
 
 
 @OBS.error(14, f"{_GUIDE}, API CreateWorkspace", DATE)
-def does_nothing(grafana: Grafana) -> Breaches:
+def grafana_login_settings(grafana: Grafana) -> Breaches:
     """Settings are of the log-in that is asked for."""
     given = grafana.model_fields_set
     if grafana.workspace_id:
@@ -98,7 +98,7 @@ def does_nothing(grafana: Grafana) -> Breaches:
 
 
 @OBS.error(15, f"{_GUIDE}, Differences between versions: 8.4, 9.4, 10.4, 12.4, 13", DATE)
-def too_old(grafana: Grafana) -> Breaches:
+def grafana_version(grafana: Grafana) -> Breaches:
     """Grafana is new enough for the dashboards."""
     major, minor = (int(part) for part in grafana.version.split("."))
     if grafana.workspace_id is None and (major, minor) < OLDEST:
@@ -107,13 +107,3 @@ def too_old(grafana: Grafana) -> Breaches:
             f"Grafana {grafana.version} does not take our dashboards, which are in the form of Grafana 10.",
             write("10.4", "12.4"),
         )
-
-
-__all__ = [
-    "admins_of_another_kind",
-    "does_nothing",
-    "nobody_enters",
-    "region_without",
-    "saml_without_provider",
-    "too_old",
-]

@@ -18,7 +18,7 @@ LEAST_SECONDS = 30
 
 
 @OBS.error(50, f"{_COLLECTOR}: limitations of the scraper configuration", DATE, kinds=KUBERNETES)
-def too_often(wanted: Observability, cluster: Cluster) -> Breaches:
+def managed_collector_interval(wanted: Observability, cluster: Cluster) -> Breaches:
     """A managed collector scrapes every 30 seconds at the most."""
     if collects(cluster) and wanted.collector == "managed" and wanted.scrape_seconds < LEAST_SECONDS:
         yield Breach(
@@ -35,7 +35,9 @@ def too_often(wanted: Observability, cluster: Cluster) -> Breaches:
     DATE,
     kinds=KUBERNETES,
 )
-def shut_out(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+def managed_collector_reaches_jobs(
+    wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks
+) -> Breaches:
     """What training scripts say of themselves is collected."""
     if collects(cluster) and wanted.collector == "managed" and settings.network_policies:
         yield Breach(
@@ -52,7 +54,7 @@ def shut_out(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEk
     DATE,
     kinds=KUBERNETES,
 )
-def no_gpu_metrics(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
+def gpu_metrics(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     """GPUs are watched."""
     types = [known for group in cluster.with_role("compute").values() for known in group.known_types]
     gpus = any(known.accelerator and known.accelerator.manufacturer == "NVIDIA" for known in types)
@@ -63,6 +65,3 @@ def no_gpu_metrics(wanted: Observability, cluster: Cluster, settings: Eks | Hype
             "known of the GPUs but their XIDs.",
             anywhere({("orchestrator", "gpu_plugin"): "device-plugin"}).noting("or acknowledge this"),
         )
-
-
-__all__ = ["no_gpu_metrics", "shut_out", "too_often"]

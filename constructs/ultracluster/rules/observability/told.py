@@ -15,7 +15,7 @@ from ultracluster.rules.sets import OBS, PCL
 
 
 @OBS.error(32, "AWS Cost Management User Guide, Creating an Amazon SNS topic for budget notifications", DATE)
-def budget_elsewhere(wanted: Observability, cluster: Cluster) -> Breaches:
+def budget_topic_account(wanted: Observability, cluster: Cluster) -> Breaches:
     """AWS Budgets tells a topic of its own account."""
     topic, account = wanted.alerts.topic_arn, cluster.environment.account
     if wanted.monthly_budget_usd is None or topic is None or is_token(topic) or account is None:
@@ -30,7 +30,7 @@ def budget_elsewhere(wanted: Observability, cluster: Cluster) -> Breaches:
 
 
 @OBS.error(35, "CloudFormation registry schemas (AWS::Budgets::Budget)", DATE)
-def region_without_budgets(wanted: Observability, home: Region) -> Breaches:
+def budgets_region(wanted: Observability, home: Region) -> Breaches:
     """CloudFormation makes budgets in the Region."""
     if wanted.monthly_budget_usd is not None and home.budgets is False:
         yield Breach(
@@ -43,7 +43,7 @@ def region_without_budgets(wanted: Observability, home: Region) -> Breaches:
 
 
 @OBS.warning(33, "FSx for Lustre User Guide, Data repository event logs: logging is off by default", DATE)
-def repositories_without_log(lustre: NewLustre, cluster: Cluster) -> Breaches:
+def repository_event_log(lustre: NewLustre, cluster: Cluster) -> Breaches:
     """What S3 refuses is told."""
     if cluster.environment.observability and lustre.log_level == "disabled" and _tied(lustre):
         yield Breach(
@@ -63,7 +63,7 @@ def _tied(lustre: NewLustre) -> bool:
     DATE,
     kinds=PCL.kinds,
 )
-def nothing_to_listen_to(monitoring: ParallelClusterMonitoring, cluster: Cluster) -> Breaches:
+def alarm_targets(monitoring: ParallelClusterMonitoring, cluster: Cluster) -> Breaches:
     """ParallelCluster makes what alarms listen to."""
     if cluster.environment.observability is None:
         return
@@ -73,11 +73,3 @@ def nothing_to_listen_to(monitoring: ParallelClusterMonitoring, cluster: Cluster
     ):
         if not on:
             yield Breach((field,), f"without ParallelCluster's own {field}, {loses}.", write(True))
-
-
-__all__ = [
-    "budget_elsewhere",
-    "nothing_to_listen_to",
-    "region_without_budgets",
-    "repositories_without_log",
-]

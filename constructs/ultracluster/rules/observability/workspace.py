@@ -17,7 +17,7 @@ OF_A_MADE_ONE = ("retention_days", "max_series")
 
 
 @OBS.error(1, "CloudFormation registry schemas (AWS::APS::Workspace), botocore's endpoints", DATE)
-def region_without(wanted: Observability, home: Region) -> Breaches:
+def prometheus_region(wanted: Observability, home: Region) -> Breaches:
     """Prometheus is in the Region."""
     if wanted.makes_workspace and home.prometheus is False:
         yield Breach(
@@ -28,7 +28,7 @@ def region_without(wanted: Observability, home: Region) -> Breaches:
 
 
 @OBS.warning(2, "EC2 On-Demand pricing, Data transfer: between Regions each GB is paid", DATE)
-def other_region(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
+def workspace_region(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
     """Metrics stay in the Region of the cluster."""
     if is_token(workspace.arn):
         return
@@ -51,7 +51,7 @@ def other_region(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
 
 
 @OBS.warning(3, f"{_GUIDE}: Set up cross-account ingestion", DATE)
-def other_account(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
+def workspace_account(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
     """A workspace of another account is written to through a role."""
     account = cluster.environment.account
     if account is None or is_token(workspace.arn) or workspace.role_arn:
@@ -69,7 +69,7 @@ def other_account(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches:
 @OBS.error(
     4, "CloudFormation: AWS::APS::Workspace is made or it is not; an existing one is not changed", DATE
 )
-def settings_of_another(wanted: Observability) -> Breaches:
+def existing_workspace_settings(wanted: Observability) -> Breaches:
     """What exists keeps its owner's settings."""
     if wanted.workspace is None:
         return
@@ -83,7 +83,7 @@ def settings_of_another(wanted: Observability) -> Breaches:
 
 
 @OBS.error(5, "docs/observability-setup.md", DATE)
-def without_metrics(wanted: Observability) -> Breaches:
+def workspace_needs_prometheus(wanted: Observability) -> Breaches:
     """Only Prometheus has a workspace, series and a collector."""
     if wanted.kind != "cloudwatch":
         return
@@ -99,7 +99,7 @@ def without_metrics(wanted: Observability) -> Breaches:
 @OBS.warning(
     6, f"{_GUIDE}, Configure your workspace: retention; alerts on growth compare with the week before", DATE
 )
-def kept_too_short(wanted: Observability) -> Breaches:
+def metrics_retention(wanted: Observability) -> Breaches:
     """Metrics are kept for longer than alerts look back."""
     if wanted.makes_workspace and wanted.retention_days < 8:
         yield Breach(
@@ -108,13 +108,3 @@ def kept_too_short(wanted: Observability) -> Breaches:
             "slow growth (ECC errors) look back over a week.",
             write(150, 30),
         )
-
-
-__all__ = [
-    "kept_too_short",
-    "other_account",
-    "other_region",
-    "region_without",
-    "settings_of_another",
-    "without_metrics",
-]

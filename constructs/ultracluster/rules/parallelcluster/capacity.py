@@ -77,7 +77,7 @@ def block_counts(group: Group) -> Breaches:
 
 
 @PCL.error(25, f"{PACKAGE}, UltraserverCapacityBlockSizeValidator and CapacityReservationSizeValidator", DATE)
-def block_too_small(cluster: Cluster) -> Breaches:
+def block_size(cluster: Cluster) -> Breaches:
     """A Capacity Block of UltraServers has enough instances for the nodes."""
     for _, block, groups, sizes, nodes in _ultraserver_blocks(cluster):
         if nodes > max(sizes):
@@ -89,7 +89,7 @@ def block_too_small(cluster: Cluster) -> Breaches:
 
 
 @PCL.warning(26, f"{PACKAGE}, UltraserverCapacityBlockSizeValidator", DATE)
-def block_half_used(cluster: Cluster) -> Breaches:
+def block_used_completely(cluster: Cluster) -> Breaches:
     """A Capacity Block of UltraServers is used completely."""
     for kind, block, groups, sizes, nodes in _ultraserver_blocks(cluster):
         if 0 < nodes < max(sizes) and nodes not in sizes:

@@ -51,7 +51,7 @@ def supported_region(cluster: Cluster, settings: ParallelCluster) -> Breaches:
     "aws/aws-parallelcluster releases; #7601 (8 CVEs in releases up to 3.16.0)",
     DATE,
 )
-def checked_release(settings: ParallelCluster) -> Breaches:
+def release_checked(settings: ParallelCluster) -> Breaches:
     """The release is one whose validators have checked our configuration."""
     release = settings.version
     checked = parallelcluster().checked_versions
@@ -72,7 +72,7 @@ def checked_release(settings: ParallelCluster) -> Breaches:
     "aws/aws-parallelcluster#5675",
     DATE,
 )
-def fleet_stop(settings: ParallelCluster) -> Breaches:
+def queue_update_strategy(settings: ParallelCluster) -> Breaches:
     """Updates by CloudFormation do not require a stopped compute fleet."""
     if settings.deploy_with == "cloudformation" and settings.queue_update == "compute-fleet-stop":
         yield Breach(
@@ -86,7 +86,7 @@ def fleet_stop(settings: ParallelCluster) -> Breaches:
 @PCL.warning(
     73, "CloudFormation User Guide, AWS::CloudFormation::CustomResource (ServiceTimeout: 3600 seconds)", DATE
 )
-def slower_than_cloudformation(settings: ParallelCluster) -> Breaches:
+def creation_timeout(settings: ParallelCluster) -> Breaches:
     """The cluster starts within the hour that CloudFormation waits."""
     minutes = settings.bootstrap_timeout_minutes
     if settings.deploy_with == "cloudformation" and minutes > 30:

@@ -80,7 +80,7 @@ def directory_secret(directory: DirectoryService) -> Breaches:
 
 
 @PCL.error(94, f"{PACKAGE}, DomainAddrValidator (supported are ldaps and ldap; it only warns)", "2026-11-23")
-def other_protocol(directory: DirectoryService) -> Breaches:
+def directory_protocol(directory: DirectoryService) -> Breaches:
     """The directory is asked by LDAP."""
     for scheme, host, _ in directory.addresses:
         if scheme not in ("ldaps", "ldap"):
@@ -95,7 +95,7 @@ def other_protocol(directory: DirectoryService) -> Breaches:
 @PCL.error(
     95, f"{PACKAGE}, PasswordSecretArnValidator (DescribeSecret in the cluster's Region)", "2026-11-23"
 )
-def secret_elsewhere(directory: DirectoryService, environment: Environment) -> Breaches:
+def directory_secret_region(directory: DirectoryService, environment: Environment) -> Breaches:
     """The directory's password is in the cluster's Region."""
     for field in ("password_secret_arn", "password_key_arn"):
         arn = str(getattr(directory, field) or "")
@@ -117,7 +117,7 @@ def secret_elsewhere(directory: DirectoryService, environment: Environment) -> B
     "must be hostnames",
     "2026-11-23",
 )
-def address_without_name(directory: DirectoryService) -> Breaches:
+def directory_certificate_name(directory: DirectoryService) -> Breaches:
     """Certificates are checked against names, not addresses."""
     checked = directory.tls_require_certificate in ("hard", "demand")
     numbers = [host for scheme, host, _ in directory.addresses if scheme == "ldaps" and _is_number(host)]
@@ -134,7 +134,7 @@ def address_without_name(directory: DirectoryService) -> Breaches:
     "Amazon VPC User Guide, Security group rules: what no rule lets out stays in; ours lets out 80 and 443",
     "2026-11-23",
 )
-def out_of_reach(directory: DirectoryService, environment: Environment) -> Breaches:
+def directory_reachable(directory: DirectoryService, environment: Environment) -> Breaches:
     """Nodes may reach the servers of the directory."""
     made_here = environment.network.security_group is None
     if made_here and not directory.server_networks and not set(directory.ports) <= {80, 443}:
@@ -147,7 +147,7 @@ def out_of_reach(directory: DirectoryService, environment: Environment) -> Breac
 
 
 @PCL.warning(98, "sssd-ldap manual, ldap_auth_disable_tls_never_use_in_production", "2026-11-23")
-def in_the_clear(directory: DirectoryService) -> Breaches:
+def directory_encrypted(directory: DirectoryService) -> Breaches:
     """Passwords do not cross the network in the clear."""
     for key, value in directory.sssd_settings.items():
         if key.lower() == "ldap_auth_disable_tls_never_use_in_production" and str(value).lower() == "true":

@@ -18,7 +18,7 @@ _TEMPLATES = (
 
 
 @GOV.error(3, _TEMPLATES, "2026-11-22", kinds=PCL.kinds)
-def within_parallelcluster(governance: Governance, settings: ParallelCluster) -> Breaches:
+def parallelcluster_role_path(governance: Governance, settings: ParallelCluster) -> Breaches:
     """ParallelCluster may make roles in the path."""
     path = governance.role_path
     if settings.deploy_with == "cloudformation" and path and not path.startswith(_THEIRS):
@@ -31,7 +31,7 @@ def within_parallelcluster(governance: Governance, settings: ParallelCluster) ->
 
 
 @GOV.warning(4, _TEMPLATES, "2026-11-22", kinds=PCL.kinds)
-def provider_unbounded(governance: Governance, settings: ParallelCluster) -> Breaches:
+def parallelcluster_boundary(governance: Governance, settings: ParallelCluster) -> Breaches:
     """Roles of AWS's own templates carry boundary and prefix."""
     asked = {
         "permissions_boundary": governance.permissions_boundary,
@@ -56,7 +56,7 @@ def provider_unbounded(governance: Governance, settings: ParallelCluster) -> Bre
     "2026-11-22",
     kinds=PCL.kinds,
 )
-def cluster_stack_named(governance: Governance, cluster: Cluster) -> Breaches:
+def parallelcluster_stack_name(governance: Governance, cluster: Cluster) -> Breaches:
     """ParallelCluster's own stack is called like the others."""
     prefix, name = governance.stack_prefix, cluster.cluster_name
     if prefix and not name.startswith(prefix):

@@ -18,7 +18,7 @@ DATE = "2026-11-21"
 
 
 @PCL.error(5, f"{PACKAGE}, schema (SlurmQueues is required)", DATE)
-def some_compute(cluster: Cluster) -> Breaches:
+def compute_group_exists(cluster: Cluster) -> Breaches:
     """There is at least one compute group."""
     if not cluster.with_role("compute"):
         yield Breach(
@@ -29,7 +29,7 @@ def some_compute(cluster: Cluster) -> Breaches:
 
 
 @PCL.error(6, f"{PACKAGE}, schema (MaxCount)", DATE)
-def room_for_a_node(group: Group) -> Breaches:
+def compute_group_size(group: Group) -> Breaches:
     """A compute group may have at least one node."""
     if group.role == "compute" and group.most_nodes == 0:
         yield Breach(
@@ -85,7 +85,7 @@ def queue_limit(cluster: Cluster) -> Breaches:
     "GitHub aws/aws-parallelcluster#7519",
     "2026-11-28",
 )
-def many_queues(cluster: Cluster, settings: ParallelCluster) -> Breaches:
+def queues_update_in_time(cluster: Cluster, settings: ParallelCluster) -> Breaches:
     """A cluster should have few enough queues that an update finishes in time."""
     many, count = parallelcluster().many_queues, len(cluster.partitions)
     fixed = many.fixed_in and version(settings.version) >= version(many.fixed_in)
@@ -148,7 +148,7 @@ name there, and what a group has."""
 
 
 @PCL.error(15, f"{PACKAGE}, schema (SlurmQueues)", DATE)
-def one_queue_one_setting(cluster: Cluster) -> Breaches:
+def queue_settings_agree(cluster: Cluster) -> Breaches:
     """The groups of a partition agree on settings of the whole queue."""
     for queue, groups in cluster.partitions.items():
         (first, leader), *others = groups.items()

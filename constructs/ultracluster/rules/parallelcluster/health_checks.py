@@ -51,7 +51,7 @@ def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> Br
 
 
 @PCL.error(84, "aws-parallelcluster 3.16.1, schema (ComputeResources HealthChecks)", "2026-11-23")
-def check_of_another_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def health_check_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """Groups with a GPU health check of their own are in the partition."""
     for queue, partition in settings.partitions.items():
         there = cluster.partitions.get(queue, {})
@@ -70,7 +70,7 @@ def check_of_another_group(settings: ParallelCluster, cluster: Cluster) -> Breac
 @PCL.warning(
     85, f"{GUIDE}: of several checks that begin on a node at once, the first alone runs", "2026-11-23"
 )
-def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def health_check_needs_whole_nodes(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """GPU health checks run where jobs have whole nodes."""
     for queue, partition, _ in _checked(settings, cluster):
         if not partition.exclusive:
@@ -87,7 +87,7 @@ def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Breach
     f"{GUIDE} (three minutes are typical with eight A100); slurm.conf manual, PrologEpilogTimeout",
     "2026-11-23",
 )
-def check_is_cut_off(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def health_check_timeout(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """Prologs have the time that a GPU health check takes."""
     if not checks_gpus(cluster):
         return

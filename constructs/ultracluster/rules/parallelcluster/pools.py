@@ -16,7 +16,7 @@ DATE = "2026-11-23"
 
 
 @PCL.error(87, "aws-parallelcluster 3.16.1, schema (LoginNodes Pools): a group of role login is a pool", DATE)
-def pool_without_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def login_pool_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """Settings of login pools are about login groups."""
     pools = cluster.with_role("login")
     for name in settings.login_pools:
@@ -31,7 +31,7 @@ def pool_without_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
 
 
 @PCL.error(88, "AWS Security Hub controls, EC2.13: no security group allows 0.0.0.0/0 to port 22", DATE)
-def open_to_everybody(settings: ParallelCluster) -> Breaches:
+def login_pool_open(settings: ParallelCluster) -> Breaches:
     """Login pools are not open to the internet."""
     for name, networks in settings.ssh_pools.items():
         for number, network in enumerate(networks):
@@ -50,7 +50,7 @@ def open_to_everybody(settings: ParallelCluster) -> Breaches:
     "disk_used_percent and memory_used_percent are off, too",
     DATE,
 )
-def alarms_without_dashboard(monitoring: ParallelClusterMonitoring) -> Breaches:
+def head_alarms_need_metrics(monitoring: ParallelClusterMonitoring) -> Breaches:
     """Alarms on memory and disk of the head node have their metrics."""
     if monitoring.alarms and not monitoring.dashboard:
         yield Breach(
@@ -64,7 +64,7 @@ def alarms_without_dashboard(monitoring: ParallelClusterMonitoring) -> Breaches:
 @PCL.warning(
     90, "aws-parallelcluster 3.16.1, login_nodes_stack.py: each pool has a Network Load Balancer", DATE
 )
-def balancer_for_nobody(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def login_pool_ingress(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """People have a way into a login pool's load balancer."""
     for name, pool in settings.login_pools.items():
         group = cluster.with_role("login").get(name)

@@ -49,7 +49,7 @@ def group_settings(group: Group) -> Breaches:
 
 
 @PCL.error(44, f"{PACKAGE}, schema (HeadNode and LoginNodes have no CustomSlurmSettings)", DATE)
-def settings_of_others(group: Group) -> Breaches:
+def settings_only_on_compute(group: Group) -> Breaches:
     """Only compute groups have slurm_settings."""
     if group.role in ("controller", "login") and group.settings.slurm_settings:
         yield Breach(
@@ -88,7 +88,7 @@ def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Brea
 
 
 @PCL.warning(49, "ParallelCluster User Guide, Support NVIDIA-Imex", DATE)
-def imex(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def imex_setup(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """UltraServers are set up for NVLink between nodes."""
     queues = [queue for queue, groups in cluster.partitions.items() if any(map(_imex, groups.values()))]
     if queues and not settings.imex:

@@ -16,7 +16,7 @@ from ultracluster.rules.sets import PCL, STP
     "2026-11-22",
     kinds=PCL.kinds,
 )
-def told_apart(cluster: Cluster) -> Breaches:
+def steps_of_queue_agree(cluster: Cluster) -> Breaches:
     """Groups that ParallelCluster cannot tell apart run the same steps."""
     for partition, groups in cluster.partitions.items():
         first: dict[str, str] = {}

@@ -66,7 +66,7 @@ def partition_topology(settings: ParallelCluster) -> Breaches:
     "block_topology.rb: blocks are written for P6e-GB200 alone; topology.yaml(5)",
     "2026-11-23",
 )
-def impossible_topology(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def topology_supported(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """The topology that is asked for can be had."""
     wanted = settings.topology
     if wanted == "automatic":
@@ -93,7 +93,7 @@ def impossible_topology(settings: ParallelCluster, cluster: Cluster) -> Breaches
     "slurm.conf manual, TopologyPlugin: what is set there is yours, and nothing of ours is written",
     "2026-11-23",
 )
-def two_topologies(settings: ParallelCluster) -> Breaches:
+def topology_set_once(settings: ParallelCluster) -> Breaches:
     """topology and TopologyPlugin do not contradict each other."""
     for key, value in settings.slurm_settings.items():
         if key.lower() == "topologyplugin" and settings.topology != "automatic":
@@ -106,7 +106,7 @@ def two_topologies(settings: ParallelCluster) -> Breaches:
 
 
 @PCL.warning(93, "slurm.conf manual 25.11, TopologyParam", "2026-11-23")
-def idle_words(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def topology_param_applies(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """TopologyParam is about the topology that there is."""
     kinds = {slurm_topology(cluster, group).kind for group in cluster.with_role("compute").values()}
     for key, value in settings.slurm_settings.items():

@@ -14,7 +14,7 @@ from ultracluster.rules.sets import PCL
 
 
 @PCL.error(30, f"{PACKAGE}, InstanceTypeOSCompatibleValidator", DATE)
-def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def type_supports_os(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """ParallelCluster supports the operating system on the instance type."""
     for name, group in cluster.groups.items():
         family = family_of(group)
@@ -32,7 +32,7 @@ def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     "release notes of ParallelCluster 3.14.0 and 3.15.0; aws/aws-parallelcluster#7143",
     DATE,
 )
-def type_and_release(settings: ParallelCluster, cluster: Cluster) -> Breaches:
+def release_supports_type(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """The ParallelCluster release supports the instance type."""
     for name, group in cluster.groups.items():
         family = family_of(group)
@@ -85,7 +85,7 @@ def head_memory(group: Group, cluster: Cluster) -> Breaches:
 
 
 @PCL.warning(34, f"{PACKAGE}, InstanceTypeOSCompatibleValidator", DATE)
-def too_small(group: Group, settings: ParallelCluster) -> Breaches:
+def instance_memory(group: Group, settings: ParallelCluster) -> Breaches:
     """No instance is too small for the operating system."""
     small, kind = parallelcluster().small_sizes, group.settings.instance_type
     if settings.os in small["systems"] and any(size in kind for size in small["names"]):
@@ -98,7 +98,7 @@ def too_small(group: Group, settings: ParallelCluster) -> Breaches:
 
 
 @PCL.error(36, f"{PACKAGE}, OsCustomAmiValidator", DATE)
-def image_needed(group: Group, settings: ParallelCluster) -> Breaches:
+def image_published(group: Group, settings: ParallelCluster) -> Breaches:
     """Every group names an image where ParallelCluster publishes none."""
     if settings.os in parallelcluster().systems_without_image and not group.settings.image:
         yield Breach(
@@ -116,7 +116,7 @@ def image_needed(group: Group, settings: ParallelCluster) -> Breaches:
     DATE,
     by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].[Tags,Architecture]'",
 )
-def image_of_the_release(group: Group, settings: ParallelCluster) -> Breaches:
+def image_built_by_parallelcluster(group: Group, settings: ParallelCluster) -> Breaches:
     """Images are built by ParallelCluster."""
     if group.settings.image:
         yield Breach(
@@ -129,7 +129,7 @@ def image_of_the_release(group: Group, settings: ParallelCluster) -> Breaches:
 
 
 @PCL.error(39, f"{PACKAGE}, RootVolumeSizeValidator; release notes of 3.16.2", DATE)
-def root_volume(group: Group, settings: ParallelCluster) -> Breaches:
+def root_volume_size(group: Group, settings: ParallelCluster) -> Breaches:
     """A root volume is at least as large as the image's."""
     least, size = parallelcluster().root_volume_gib(settings.version), group.settings.root_volume_gib
     if group.role != "login" and size < least:

@@ -59,7 +59,7 @@ def version_supported(settings: Pcs) -> Breaches:
 
 
 @PCS.warning(62, VERSIONS)
-def version_ends_soon(settings: Pcs) -> Breaches:
+def version_support_ends(settings: Pcs) -> Breaches:
     """Support of the Slurm version does not end within 90 days."""
     version = settings.slurm_version
     left = ending(version, on=today())
@@ -85,7 +85,7 @@ def _supported() -> list[str]:
 
 
 @PCS.error(63, f"{QUOTAS}; {API}, CreateCluster (size)")
-def size_holds(cluster: Cluster, settings: Pcs) -> Breaches:
+def cluster_size_fits(cluster: Cluster, settings: Pcs) -> Breaches:
     """The cluster size holds all nodes."""
     nodes = _nodes(cluster)
     sizes = {size.name: size for size in pcs_sizes()}
@@ -110,7 +110,7 @@ def size_holds(cluster: Cluster, settings: Pcs) -> Breaches:
 
 
 @PCS.warning(64, "CloudFormation, AWS::PCS::Cluster (Size is create-only)")
-def size_named(settings: Pcs, cluster: Cluster) -> Breaches:
+def cluster_size_set(settings: Pcs, cluster: Cluster) -> Breaches:
     """A protected cluster has its size set."""
     if cluster.environment.protect and settings.size is None:
         fit = pcs_size_for(_nodes(cluster))
@@ -149,7 +149,7 @@ def cluster_name(settings: Pcs, environment: Environment) -> Breaches:
 
 
 @PCS.error(66, f"{GUIDE}, Slurm accounting in AWS PCS")
-def no_database(database: RdsMySql | ExistingDatabase) -> Breaches:
+def accounting_database_unsupported(database: RdsMySql | ExistingDatabase) -> Breaches:
     """There is no accounting database, because PCS runs its own."""
     yield Breach(
         (),
@@ -159,7 +159,7 @@ def no_database(database: RdsMySql | ExistingDatabase) -> Breaches:
 
 
 @PCS.warning(67, f"{API}, Accounting (defaultPurgeTimeInDays)")
-def records_end(accounting: PcsAccounting) -> Breaches:
+def accounting_retention(accounting: PcsAccounting) -> Breaches:
     """Accounting records are deleted after some time."""
     if accounting.mode == "standard" and accounting.purge_days == -1:
         yield Breach(
@@ -182,7 +182,7 @@ def rest_version(settings: Pcs) -> Breaches:
 
 
 @PCS.error(70, LIFECYCLE)
-def agent_floor(settings: Pcs) -> Breaches:
+def agent_lifecycle_actions(settings: Pcs) -> Breaches:
     """The PCS agent supports lifecycle actions."""
     floor = pcs_agent("lifecycle_actions")
     if settings.lifecycle != "none" and _numbers(settings.agent_version) < _numbers(floor):
@@ -195,7 +195,7 @@ def agent_floor(settings: Pcs) -> Breaches:
 
 
 @PCS.warning(71, VERSIONS)
-def agent_upgrades(settings: Pcs) -> Breaches:
+def agent_rolling_upgrades(settings: Pcs) -> Breaches:
     """The PCS agent supports rolling upgrades."""
     floor = pcs_agent("rolling_upgrade")
     if _numbers(settings.agent_version) < _numbers(floor):
@@ -213,7 +213,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 @PCS.warning(72, f"{LIFECYCLE}; PCS has no field for mounts")
-def nothing_mounts(storage: Storage, settings: Pcs) -> Breaches:
+def scripts_mount_file_systems(storage: Storage, settings: Pcs) -> Breaches:
     """Lifecycle scripts mount the file systems."""
     systems: dict[YamlPath, Lustre | OpenZfs | None] = {
         ("lustre",): storage.lustre,

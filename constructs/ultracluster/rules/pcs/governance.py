@@ -15,7 +15,7 @@ from ultracluster.rules.sets import GOV, PCS
     "2026-11-22",
     kinds=PCS.kinds,
 )
-def known_to_pcs(governance: Governance) -> Breaches:
+def node_role_known_to_pcs(governance: Governance) -> Breaches:
     """PCS knows the role of its nodes by path or name."""
     path, prefix = governance.role_path, governance.role_prefix or ""
     # without a path, that of the nodes' role stays /aws-pcs/

@@ -25,7 +25,7 @@ _SHARED = ("mps", "shard")
 
 
 @PCS.error(43, GRES, DATE)
-def own_gres(group: Group) -> Breaches:
+def gres_has_record(group: Group) -> Breaches:
     """What Gres counts has a record in gres."""
     declared = {record.name or "gpu" for record in group.settings.gres}
     key, entries = asked(group)
@@ -46,7 +46,7 @@ def own_gres(group: Group) -> Breaches:
 
 
 @PCS.error(83, GRES, DATE)
-def record_whole(record: GresRecord) -> Breaches:
+def gres_record_complete(record: GresRecord) -> Breaches:
     """Each record of gres names devices or detects them."""
     if record.name is None and not record.detects:
         off = " (`off` detects nothing)" if record.auto_detect else ""
@@ -64,7 +64,7 @@ def record_whole(record: GresRecord) -> Breaches:
 
 
 @PCS.error(84, GRES, DATE)
-def one_gpu_record(group: Group) -> Breaches:
+def gres_gpu_record_unique(group: Group) -> Breaches:
     """A group has one record of GPUs."""
     records = group.settings.gres
     gpus = [number for number, record in enumerate(records) if record.is_gpu]
@@ -77,7 +77,7 @@ def one_gpu_record(group: Group) -> Breaches:
 
 
 @PCS.error(85, f"{TOPOLOGY}; {GRES}", DATE)
-def detection(group: Group, settings: Pcs) -> Breaches:
+def gres_detection(group: Group, settings: Pcs) -> Breaches:
     """The Slurm version detects devices, and knows the sockets."""
     version, since, own = settings.slurm_version, pcs_since("auto_detect"), pcs_since("detects_gpus")
     for number, record in enumerate(group.settings.gres):
@@ -101,7 +101,7 @@ def detection(group: Group, settings: Pcs) -> Breaches:
 
 
 @PCS.error(86, TOPOLOGY, DATE)
-def sockets(group: Group) -> Breaches:
+def gres_sockets(group: Group) -> Breaches:
     """Sockets divide the cores of the type, and L3 caches are counted."""
     key, value = named(group.settings.slurm_settings, "sockets")
     kind = group.type
@@ -129,7 +129,7 @@ def sockets(group: Group) -> Breaches:
 
 
 @PCS.error(87, GRES, DATE)
-def counts_agree(group: Group) -> Breaches:
+def gres_counts_agree(group: Group) -> Breaches:
     """Gres counts no more than gres declares, and of its type."""
     key, entries = asked(group)
     for entry in entries:
@@ -140,7 +140,7 @@ def counts_agree(group: Group) -> Breaches:
 
 
 @PCS.warning(88, GRES, DATE)
-def not_schedulable(group: Group) -> Breaches:
+def gres_schedulable(group: Group) -> Breaches:
     """Jobs may ask for what gres declares."""
     counted_names = {entry.name for entry in asked(group)[1]}
     for number, record in enumerate(group.settings.gres):
@@ -154,7 +154,7 @@ def not_schedulable(group: Group) -> Breaches:
 
 
 @PCS.warning(89, MIG, DATE)
-def detected_and_elastic(group: Group) -> Breaches:
+def gres_detection_needs_fixed_nodes(group: Group) -> Breaches:
     """Nodes whose devices are found at boot stay."""
     found = [record for record in group.settings.gres if record.detects and not record.name]
     by_mig = group.settings.mig_key
@@ -168,7 +168,7 @@ def detected_and_elastic(group: Group) -> Breaches:
 
 
 @PCS.error(98, TWIN, "2026-11-28")
-def both_kinds(group: Group) -> Breaches:
+def gres_mps_or_shards(group: Group) -> Breaches:
     """GPUs are shared by MPS or by shards."""
     key, entries = asked(group)
     if {entry.name for entry in entries} >= set(_SHARED):
@@ -181,7 +181,7 @@ def both_kinds(group: Group) -> Breaches:
 
 
 @PCS.warning(99, SHARDS, "2026-11-28")
-def uneven_parts(group: Group) -> Breaches:
+def gres_shares_divide(group: Group) -> Breaches:
     """Parts of GPUs divide evenly over them."""
     key, entries = asked(group)
     gpus = sum(entry.count for entry in entries if entry.name == "gpu")
@@ -206,7 +206,7 @@ def uneven_parts(group: Group) -> Breaches:
 
 
 @PCS.warning(100, SHARDS, "2026-11-28")
-def parts_of_whole_nodes(group: Group, settings: Pcs) -> Breaches:
+def gres_shares_exclude_whole_nodes(group: Group, settings: Pcs) -> Breaches:
     """Shared GPUs are not those of jobs on whole nodes."""
     key, entries = asked(group)
     shared = next((entry.name for entry in entries if entry.name in _SHARED), None)

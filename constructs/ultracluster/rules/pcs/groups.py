@@ -130,7 +130,7 @@ def _named(name: str, path: YamlPath, what: str) -> Breaches:
     by_hand="aws ssm get-parameter --name "
     "/aws/service/pcs/ami/dlami-base-ubuntu2404/<x86_64|arm64>/latest/ami-id --query Parameter.Value",
 )
-def image_is_pinned(group: Group, settings: Pcs) -> Breaches:
+def image_pinned(group: Group, settings: Pcs) -> Breaches:
     """Each PCS group names its image."""
     if group.settings.image is None and group.role in ("login", "compute"):
         parameter = pcs_image_parameter((group.type.architecture if group.type else "") or "x86_64")
@@ -145,7 +145,7 @@ def image_is_pinned(group: Group, settings: Pcs) -> Breaches:
 
 
 @PCS.warning(12, QUEUE_API)
-def partition_used(settings: Pcs, cluster: Cluster) -> Breaches:
+def partition_exists(settings: Pcs, cluster: Cluster) -> Breaches:
     """Settings of partitions belong to partitions that exist."""
     for name in settings.partitions:
         if name not in cluster.partitions:
@@ -159,7 +159,7 @@ def partition_used(settings: Pcs, cluster: Cluster) -> Breaches:
 
 
 @PCS.warning(14, f"{GUIDE}, Using login nodes")
-def some_login_nodes(cluster: Cluster) -> Breaches:
+def login_node_exists(cluster: Cluster) -> Breaches:
     """The cluster has a login node."""
     if not any(group.settings.count for group in cluster.with_role("login").values()):
         yield Breach(
@@ -171,7 +171,7 @@ def some_login_nodes(cluster: Cluster) -> Breaches:
 
 
 @PCS.warning(15, f"{API}, ClusterSlurmConfigurationRequest (scaleDownIdleTimeInSeconds)")
-def scaledown_says_something(settings: Pcs, cluster: Cluster) -> Breaches:
+def scaledown_has_effect(settings: Pcs, cluster: Cluster) -> Breaches:
     """scaledown_seconds is set only where idle nodes can end."""
     elastic = any(group.most_nodes > group.settings.count for group in cluster.groups.values())
     if "scaledown_seconds" in settings.model_fields_set and not elastic:

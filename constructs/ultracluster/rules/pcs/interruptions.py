@@ -16,7 +16,7 @@ DATE = "2026-11-23"
 
 
 @PCS.warning(90, INTERRUPTIBLE, DATE)
-def keeps_what_is_lent(group: Group) -> Breaches:
+def interruptible_group_shrinks(group: Group) -> Breaches:
     """A group that grows on an interruptible reservation may shrink to none."""
     lent = group.capacity.kind == "reservation" and group.capacity.takes_back
     if lent and 0 < group.settings.count < group.most_nodes:
@@ -29,7 +29,7 @@ def keeps_what_is_lent(group: Group) -> Breaches:
 
 
 @PCS.warning(91, f"{INTERRUPTIBLE}; Slurm, slurm.conf (JobRequeue)", DATE)
-def lost_jobs(settings: Pcs, cluster: Cluster) -> Breaches:
+def interrupted_jobs_requeue(settings: Pcs, cluster: Cluster) -> Breaches:
     """Jobs on capacity that is taken back start again."""
     key = next((name for name in settings.slurm_settings if name.lower() == "jobrequeue"), "")
     taken = [name for name, group in cluster.with_role("compute").items() if group.capacity.takes_back]
@@ -56,7 +56,7 @@ def idle_time_version(group: Group, settings: Pcs) -> Breaches:
 
 
 @PCS.warning(93, IDLE, DATE)
-def idle_time_unused(group: Group) -> Breaches:
+def idle_time_has_effect(group: Group) -> Breaches:
     """A group with an idle time has nodes that can end."""
     if group.settings.scaledown_seconds and group.most_nodes == group.settings.count:
         yield Breach(

@@ -89,7 +89,7 @@ def _is_ultra(group: Group) -> bool:
     "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards",
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
 )
-def cards_known(group: Group) -> Breaches:
+def network_cards_known(group: Group) -> Breaches:
     """The network cards of the instance type are known."""
     if group.role != "compute" or group.type is None:
         return
@@ -107,7 +107,7 @@ def cards_known(group: Group) -> Breaches:
     26,
     f"{GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, architectures/aws-pcs",
 )
-def efa_only_open(cluster: Cluster, settings: Pcs) -> Breaches:
+def efa_interface_kind(cluster: Cluster, settings: Pcs) -> Breaches:
     """EFA interfaces are of the kind that the PCS guide shows."""
     for name, group in cluster.with_role("compute").items():
         kind = group.type
@@ -135,7 +135,7 @@ def efa_only_open(cluster: Cluster, settings: Pcs) -> Breaches:
     IMEX,
     by_hand="nvidia-imex-ctl -N  # in an exclusive job, on each of its nodes",
 )
-def imex(settings: Pcs, cluster: Cluster) -> Breaches:
+def imex_setup(settings: Pcs, cluster: Cluster) -> Breaches:
     """UltraServers are set up for NVLink between nodes."""
     if not any(group.type and group.type.imex for group in cluster.with_role("compute").values()):
         return
@@ -196,7 +196,7 @@ def spot_allocation(group: Group) -> Breaches:
 
 
 @PCS.warning(31, f"{BLOCKS}; {GROUP_API} (scalingConfiguration)")
-def block_is_elastic(group: Group) -> Breaches:
+def block_group_fixed(group: Group) -> Breaches:
     """A group from a Capacity Block keeps all of its nodes."""
     count, most = group.settings.count, group.most_nodes
     if group.role == "compute" and group.capacity.kind == "capacity-block" and count < most:

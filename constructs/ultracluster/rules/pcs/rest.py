@@ -14,7 +14,7 @@ DATE = "2026-11-23"
 
 
 @PCS.error(94, REST, DATE)
-def rest_with_filters(settings: Pcs) -> Breaches:
+def rest_excludes_filters(settings: Pcs) -> Breaches:
     """The REST API and CLI filters are not used together."""
     key = next((name for name in settings.slurm_settings if name.lower() == "clifilterplugins"), "")
     if settings.rest and key:
@@ -26,7 +26,7 @@ def rest_with_filters(settings: Pcs) -> Breaches:
 
 
 @PCS.warning(95, f"{GUIDE}, Slurm REST API frequently asked questions in AWS PCS", DATE)
-def rest_without_accounting(settings: Pcs) -> Breaches:
+def rest_accounting(settings: Pcs) -> Breaches:
     """The REST API answers questions about accounting."""
     if settings.rest and settings.accounting.mode == "none":
         yield Breach(

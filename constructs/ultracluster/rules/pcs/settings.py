@@ -84,7 +84,7 @@ def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Breaches:
 
 
 @PCS.warning(44, f"{GUIDE}, Configuring hardware topology in AWS PCS; {GRES}")
-def types_hide_affinity(settings: Pcs) -> Breaches:
+def gpu_types_hide_affinity(settings: Pcs) -> Breaches:
     """gpu_types is not set where Slurm detects the GPUs itself."""
     if settings.gpu_types and settings.slurm_version >= "26.05":
         yield Breach(
@@ -96,7 +96,7 @@ def types_hide_affinity(settings: Pcs) -> Breaches:
 
 
 @PCS.error(45, f"{CUSTOM}; Slurm, slurm.conf")
-def exclusive_twice(settings: Pcs) -> Breaches:
+def exclusive_partition(settings: Pcs) -> Breaches:
     """An exclusive partition does not share its nodes."""
     exclusive = {name: partition for name, partition in settings.partitions.items() if partition.exclusive}
     for name, partition in exclusive.items():
@@ -118,7 +118,7 @@ def exclusive_twice(settings: Pcs) -> Breaches:
 
 
 @PCS.warning(46, f"{GUIDE}, Custom Slurm settings for AWS PCS queues", by_hand="sacctmgr show qos")
-def qos_later(partition: Partition) -> Breaches:
+def qos_exists(partition: Partition) -> Breaches:
     """A QOS exists before a partition names it."""
     for name, value in partition.slurm_settings.items():
         if name.lower() in _QOS:
@@ -134,7 +134,7 @@ _QOS = ("qos", "allowqos", "denyqos")
 
 
 @PCS.error(47, f"{GUIDE}, Slurm accounting in AWS PCS")
-def needs_accounting(settings: Pcs) -> Breaches:
+def settings_need_accounting(settings: Pcs) -> Breaches:
     """Accounting is on where settings require it."""
     if settings.accounting.mode == "standard":
         return

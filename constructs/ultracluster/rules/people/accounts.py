@@ -21,7 +21,7 @@ FIRST_FREE = 2000
 
 
 @USR.error(1, f"{USERADD}; {NFS}", DATE)
-def same_uid(environment: Environment) -> Breaches:
+def user_id_unique(environment: Environment) -> Breaches:
     """A user id is one user's."""
     seen: dict[int, str] = {}
     for name, user in environment.users.items():
@@ -35,7 +35,7 @@ def same_uid(environment: Environment) -> Breaches:
 
 
 @USR.error(2, f"{USERADD}; {NFS}", DATE)
-def group_ids(environment: Environment) -> Breaches:
+def group_id_unique(environment: Environment) -> Breaches:
     """A group has one id, and an id one group."""
     users = environment.users
     ids: dict[str, int] = {}
@@ -76,7 +76,7 @@ def group_ids(environment: Environment) -> Breaches:
 
 
 @USR.error(3, f"{USERADD}; {NFS}", DATE)
-def group_without_id(environment: Environment) -> Breaches:
+def group_has_id(environment: Environment) -> Breaches:
     """A group has an id, the same on every node."""
     known = {name for _, name, _ in named_groups(environment.users)} | environment.users.keys()
     for name, user in environment.users.items():
@@ -90,7 +90,7 @@ def group_without_id(environment: Environment) -> Breaches:
 
 
 @USR.error(4, "catalog/node_accounts.json, with the source of each name", DATE)
-def names_of_others(environment: Environment) -> Breaches:
+def names_free_on_image(environment: Environment) -> Breaches:
     """Users and groups are none of the image or of its services."""
     taken = taken_names()
     for name, user in environment.users.items():
@@ -113,7 +113,7 @@ def names_of_others(environment: Environment) -> Breaches:
 
 
 @USR.error(5, "catalog/node_accounts.json, with the source of each range", DATE)
-def ids_of_others(environment: Environment) -> Breaches:
+def ids_free_on_image(environment: Environment) -> Breaches:
     """User and group ids are free on the images."""
     places = [
         (("users", name, field), getattr(user, field))

@@ -27,7 +27,7 @@ _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
     DATE,
     kinds=KUBERNETES,
 )
-def on_kubernetes(cluster: Cluster) -> Breaches:
+def directory_needs_slurm(cluster: Cluster) -> Breaches:
     """A directory on nodes is for Slurm."""
     if cluster.environment.directory:
         yield Breach(
@@ -38,7 +38,7 @@ def on_kubernetes(cluster: Cluster) -> Breaches:
 
 
 @USR.error(31, "ParallelCluster User Guide, DirectoryService", DATE, kinds=PARALLELCLUSTER)
-def on_parallelcluster(cluster: Cluster, directory: Directory) -> Breaches:
+def directory_of_parallelcluster(cluster: Cluster, directory: Directory) -> Breaches:
     """ParallelCluster sets its nodes' directory up itself."""
     settings: Any = cluster.settings
     own = settings.directory_service is not None
@@ -54,7 +54,7 @@ def on_parallelcluster(cluster: Cluster, directory: Directory) -> Breaches:
 
 
 @USR.error(32, f"{_LDAP}: ldap_uri, ldap_id_use_start_tls; RFC 4511, 4.14 (StartTLS on TLS is refused)", DATE)
-def in_the_clear(directory: Directory) -> Breaches:
+def directory_encrypted(directory: Directory) -> Breaches:
     """Nothing crosses the network to a directory in the clear."""
     for number, uri in enumerate(directory.uris):
         if directory.start_tls and uri.startswith("ldaps://"):
@@ -79,7 +79,7 @@ def in_the_clear(directory: Directory) -> Breaches:
     DATE,
     kinds=OURS,
 )
-def out_of_reach(directory: Directory, cluster: Cluster) -> Breaches:
+def directory_reachable(directory: Directory, cluster: Cluster) -> Breaches:
     """Nodes may reach the servers of a directory."""
     made_here = cluster.environment.network.security_group is None
     if made_here and not directory.server_networks and not set(directory.ports) <= {80, 443}:
@@ -97,7 +97,7 @@ def out_of_reach(directory: Directory, cluster: Cluster) -> Breaches:
     DATE,
     kinds=OURS,
 )
-def not_in_the_image(directory: Directory, cluster: Cluster) -> Breaches:
+def sssd_installable(directory: Directory, cluster: Cluster) -> Breaches:
     """Images bring SSSD where nodes cannot install it."""
     environment = cluster.environment
     # Amazon Linux has its packages in S3
@@ -111,7 +111,7 @@ def not_in_the_image(directory: Directory, cluster: Cluster) -> Breaches:
 
 
 @USR.error(35, f"{_LDAP}: ID MAPPING is for objectSid of Active Directory; min_id and max_id", DATE)
-def ids_from_nowhere(directory: Directory) -> Breaches:
+def directory_id_source(directory: Directory) -> Breaches:
     """Ids of a directory come from where it has them."""
     if directory.kind == "ldap" and directory.ids == "from-sid":
         yield Breach(
@@ -134,7 +134,7 @@ def ids_from_nowhere(directory: Directory) -> Breaches:
     DATE,
     kinds=OURS,
 )
-def homes_on_each_node(directory: Directory, cluster: Cluster) -> Breaches:
+def directory_homes_shared(directory: Directory, cluster: Cluster) -> Breaches:
     """Homes of a directory's users are on a shared file system."""
     storage, lustre = cluster.environment.storage, cluster.lustre
     mounts = [storage.openzfs.mount_path] if storage.openzfs else []
@@ -153,7 +153,7 @@ def homes_on_each_node(directory: Directory, cluster: Cluster) -> Breaches:
 @USR.error(
     37, "files on shared file systems belong to numbers (NFS, RFC 7530 with AUTH_SYS)", DATE, kinds=OURS
 )
-def ids_of_both(directory: Directory, cluster: Cluster) -> Breaches:
+def directory_ids_differ(directory: Directory, cluster: Cluster) -> Breaches:
     """Users of the file and of the directory have different ids."""
     low, high = directory.id_range
     users = cluster.environment.users
@@ -175,7 +175,7 @@ def ids_of_both(directory: Directory, cluster: Cluster) -> Breaches:
 
 
 @USR.error(38, "lifecycle_scripts/steps/directory.sh", DATE, kinds=OURS)
-def no_scripts(directory: Directory, cluster: Cluster) -> Breaches:
+def directory_needs_scripts(directory: Directory, cluster: Cluster) -> Breaches:
     """Nodes run the scripts that set a directory up."""
     if not cluster.runs_scripts:
         yield Breach(
@@ -191,7 +191,7 @@ def no_scripts(directory: Directory, cluster: Cluster) -> Breaches:
     DATE,
     kinds=OURS,
 )
-def password_for_all(directory: Directory, cluster: Cluster) -> Breaches:
+def directory_password_permissions(directory: Directory, cluster: Cluster) -> Breaches:
     """The password of a directory's reader is root's."""
     if cluster.environment.access.node_metadata == "everyone":
         yield Breach(
@@ -203,7 +203,7 @@ def password_for_all(directory: Directory, cluster: Cluster) -> Breaches:
 
 
 @USR.error(40, "RFC 4515, section 3", DATE)
-def broken_filter(directory: Directory) -> Breaches:
+def access_filter_syntax(directory: Directory) -> Breaches:
     """An access filter is a whole LDAP filter."""
     text = directory.access_filter or ""
     depth = 0
@@ -222,7 +222,7 @@ def broken_filter(directory: Directory) -> Breaches:
 
 
 @USR.error(41, "RFC 7468, section 5", DATE)
-def broken_certificates(directory: Directory) -> Breaches:
+def directory_certificates(directory: Directory) -> Breaches:
     """A directory's certificates are whole, and no key is among them."""
     text = (directory.ca_certificate or "").strip()
     if not text or re.fullmatch(r"(/[A-Za-z0-9._-]+)+", text):
@@ -241,7 +241,7 @@ def broken_certificates(directory: Directory) -> Breaches:
 
 
 @USR.warning(42, "Slurm documentation, pam_slurm_adopt", DATE, kinds=SLURM)
-def ssh_for_all(cluster: Cluster) -> Breaches:
+def ssh_restricted_to_jobs(cluster: Cluster) -> Breaches:
     """People reach the nodes of their jobs only."""
     environment = cluster.environment
     if environment.access.node_ssh == "open" and (environment.users or environment.directory):
@@ -254,7 +254,7 @@ def ssh_for_all(cluster: Cluster) -> Breaches:
 
 
 @USR.error(43, f"{_LDAP}: ldap_uri", DATE)
-def no_server(directory: Directory) -> Breaches:
+def directory_has_server(directory: Directory) -> Breaches:
     """A directory has a server."""
     if not directory.uris:
         yield Breach(

@@ -19,7 +19,7 @@ SHORTEST_RSA = 256
 
 
 @USR.warning(9, f"{RUN_AS}; sshd manual", DATE)
-def no_way_in(user: User) -> Breaches:
+def user_has_login(user: User) -> Breaches:
     """A user can get in."""
     if not user.keys and not user.principals:
         yield Breach(
@@ -30,7 +30,7 @@ def no_way_in(user: User) -> Breaches:
 
 
 @USR.error(10, "RFC 4253, 6.6; sshd manual", DATE)
-def broken_key(user: User) -> Breaches:
+def ssh_key_complete(user: User) -> Breaches:
     """A key is a whole public key."""
     for number, key in enumerate(user.keys):
         if why := _fault(key):
@@ -42,7 +42,7 @@ def broken_key(user: User) -> Breaches:
 
 
 @USR.warning(11, RUN_AS, DATE)
-def shared_way_in(environment: Environment) -> Breaches:
+def login_belongs_to_one_user(environment: Environment) -> Breaches:
     """One key, or one principal, opens one user's sessions."""
     for field in ("keys", "principals"):
         seen: dict[str, str] = {}
@@ -59,7 +59,7 @@ def shared_way_in(environment: Environment) -> Breaches:
 
 
 @USR.warning(12, "IAM User Guide, ArnLike", DATE)
-def everybody(user: User) -> Breaches:
+def principal_is_specific(user: User) -> Breaches:
     """A principal is not everybody."""
     for number, pattern in enumerate(user.principals):
         if not is_token(pattern) and set(pattern.rsplit(":", 1)[-1].partition("/")[2]) <= set("*/"):

@@ -16,7 +16,7 @@ from ultracluster.rules.sets import KUBERNETES, SLURM, USR
     DATE,
     kinds=KUBERNETES,
 )
-def on_kubernetes(cluster: Cluster) -> Breaches:
+def users_need_slurm(cluster: Cluster) -> Breaches:
     """Accounts on nodes are for Slurm."""
     if cluster.environment.users:
         yield Breach(
@@ -29,7 +29,7 @@ def on_kubernetes(cluster: Cluster) -> Breaches:
 
 
 @USR.error(14, "lifecycle_scripts/steps/users.sh", DATE, kinds=SLURM)
-def no_scripts(cluster: Cluster) -> Breaches:
+def users_need_scripts(cluster: Cluster) -> Breaches:
     """Nodes run the scripts that make accounts."""
     if cluster.environment.users and not cluster.runs_scripts:
         yield Breach(
@@ -45,7 +45,7 @@ def no_scripts(cluster: Cluster) -> Breaches:
     DATE,
     kinds=SLURM,
 )
-def homes_on_each_node(cluster: Cluster) -> Breaches:
+def homes_shared(cluster: Cluster) -> Breaches:
     """Homes are on a shared file system."""
     if cluster.environment.users and cluster.runs_scripts and not homes_of(cluster).shared:
         yield Breach(
@@ -61,7 +61,7 @@ def homes_on_each_node(cluster: Cluster) -> Breaches:
     DATE,
     kinds=SLURM,
 )
-def metadata_for_people(cluster: Cluster) -> Breaches:
+def metadata_users_exclude_people(cluster: Cluster) -> Breaches:
     """People are not the services that reach the metadata."""
     access = cluster.environment.access
     for number, name in enumerate(access.metadata_users):
@@ -74,7 +74,7 @@ def metadata_for_people(cluster: Cluster) -> Breaches:
 
 
 @USR.error(17, "lifecycle_scripts/steps/session_user.sh", DATE, kinds=SLURM)
-def session_user_twice(cluster: Cluster) -> Breaches:
+def session_user_separate(cluster: Cluster) -> Breaches:
     """The sessions' own user is not one of the users."""
     user = cluster.environment.access.session_user
     if user is not None and user in cluster.environment.users:

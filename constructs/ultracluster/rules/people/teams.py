@@ -14,7 +14,7 @@ SACCTMGR = "sacctmgr manual (associations, DefaultAccount)"
 
 
 @USR.error(6, SACCTMGR, DATE)
-def unknown_team(environment: Environment) -> Breaches:
+def team_exists(environment: Environment) -> Breaches:
     """A user's team exists."""
     for name, user in environment.users.items():
         if user.team is not None and user.team not in environment.teams:
@@ -27,7 +27,7 @@ def unknown_team(environment: Environment) -> Breaches:
 
 
 @USR.warning(7, SACCTMGR, DATE, kinds=SLURM)
-def two_teams(environment: Environment) -> Breaches:
+def user_in_one_team(environment: Environment) -> Breaches:
     """A user is in one team."""
     for name, user in environment.users.items():
         listed = [team for team, one in environment.teams.items() if name in one.users]
@@ -44,7 +44,7 @@ def two_teams(environment: Environment) -> Breaches:
 
 
 @USR.warning(8, SACCTMGR, DATE, kinds=SLURM)
-def no_account(environment: Environment) -> Breaches:
+def team_users_have_accounts(environment: Environment) -> Breaches:
     """Users of teams have an account on the nodes."""
     if not environment.users:
         return  # accounts are made in another way

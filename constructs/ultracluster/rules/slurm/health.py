@@ -31,7 +31,7 @@ _OURS = {
     DATE,
     kinds=KUBERNETES,
 )
-def on_kubernetes(environment: Environment) -> Breaches:
+def health_checks_need_slurm(environment: Environment) -> Breaches:
     """Only Slurm nodes have our health checks."""
     if "health" in environment.model_fields_set and environment.health.mode != "off":
         yield Breach(
@@ -43,7 +43,7 @@ def on_kubernetes(environment: Environment) -> Breaches:
 
 
 @SLU.error(41, "this package: lifecycle_scripts/health, and its faults.json", DATE)
-def unknown_check(environment: Environment) -> Breaches:
+def checks_and_faults_exist(environment: Environment) -> Breaches:
     """Checks and faults that are left out exist."""
     known = check_names()
     ignored = environment.health.ignore
@@ -65,7 +65,7 @@ def unknown_check(environment: Environment) -> Breaches:
     DATE,
     kinds=HPS.kinds,
 )
-def nobody_repairs(environment: Environment, settings: HyperPodSlurm) -> Breaches:
+def hyperpod_repairs_nodes(environment: Environment, settings: HyperPodSlurm) -> Breaches:
     """HyperPod repairs the nodes that our checks take out."""
     if environment.health.mode == "enforce" and settings.node_recovery == "none":
         yield Breach(
@@ -82,7 +82,7 @@ def nobody_repairs(environment: Environment, settings: HyperPodSlurm) -> Breache
     DATE,
     kinds=PCL.kinds,
 )
-def replaced_anyway(environment: Environment) -> Breaches:
+def parallelcluster_replaces_nodes(environment: Environment) -> Breaches:
     """ParallelCluster replaces what is drained."""
     health = environment.health
     if health.mode == "enforce" and not health.replace:
@@ -100,7 +100,7 @@ def replaced_anyway(environment: Environment) -> Breaches:
     DATE,
     kinds=(PCL.kinds or frozenset()) | (PCS.kinds or frozenset()),
 )
-def not_called(environment: Environment, settings: ParallelCluster | Pcs) -> Breaches:
+def slurm_runs_checks(environment: Environment, settings: ParallelCluster | Pcs) -> Breaches:
     """Slurm's own programs run our checks."""
     if environment.health.mode == "off":
         return
@@ -124,7 +124,7 @@ def not_called(environment: Environment, settings: ParallelCluster | Pcs) -> Bre
     DATE,
     kinds=PCL.kinds,
 )
-def old_python(environment: Environment, settings: ParallelCluster) -> Breaches:
+def python_version(environment: Environment, settings: ParallelCluster) -> Breaches:
     """The nodes' Python runs our programs."""
     if settings.os not in ("rhel8", "rocky8"):
         return
@@ -154,6 +154,3 @@ def fault_rows() -> list[str]:
     """The rows of the table of faults."""
     table = json.loads((scripts_folder() / "health/faults.json").read_text(encoding="utf-8"))
     return [row["id"] for row in table["faults"]]
-
-
-__all__ = ["check_names", "fault_rows"]

@@ -34,7 +34,7 @@ _WASTE = 0.8
 
 
 @SLU.error(48, _NODES, DATE, kinds=SLURM)
-def more_than_registered(group: Group, settings: Slurm) -> Breaches:
+def node_resources(group: Group, settings: Slurm) -> Breaches:
     """slurm.conf states no more of a node than it has."""
     node = registered(group, settings)
     if node is None or group.role != "compute" or isinstance(settings, HyperPodSlurm):
@@ -122,7 +122,7 @@ def _sockets_of_pcs(group: Group, node: Registered, settings: Pcs) -> Breaches:
     DATE,
     kinds=SLURM,
 )
-def not_shared_out(group: Group, settings: Slurm) -> Breaches:
+def resources_shared_completely(group: Group, settings: Slurm) -> Breaches:
     """Slurm shares out all that a node has, and no more."""
     node = registered(group, settings)
     if node is None or group.role != "compute" or isinstance(settings, HyperPodSlurm):

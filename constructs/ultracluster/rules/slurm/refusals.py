@@ -47,7 +47,7 @@ _DAEMONS: Mapping[str, str] = {"cgroup.conf": "slurmd", "gres.conf": "slurmd", "
     DATE,
     kinds=SLURM,
 )
-def refused(part: Part, settings: Slurm) -> Breaches:
+def setting_accepted(part: Part, settings: Slurm) -> Breaches:
     """Slurm starts with each setting."""
     for path, one, releases in _found(part, settings):
         if one.ends and releases == _releases(settings):
@@ -55,7 +55,7 @@ def refused(part: Part, settings: Slurm) -> Breaches:
 
 
 @SLU.warning(47, "SchedMD/slurm, src/common/read_config.c at the tag of each release", DATE, kinds=SLURM)
-def refused_by_some(part: Part, settings: Slurm) -> Breaches:
+def setting_accepted_by_releases(part: Part, settings: Slurm) -> Breaches:
     """Every release of Slurm that nodes may boot reads each setting."""
     for path, one, releases in _found(part, settings):
         if not one.ends:

@@ -28,7 +28,7 @@ Slurm = HyperPodSlurm | ParallelCluster | Pcs
     DATE,
     kinds=HPS.kinds,
 )
-def denied(hyperpod: HyperPodSlurm) -> Breaches:
+def settings_of_agent(hyperpod: HyperPodSlurm) -> Breaches:
     """slurm_settings leave out what HyperPod's agent keeps to itself."""
     instead = {name.lower(): (name, text) for name, text in hyperpod_slurm().denied.items()}
     for key in hyperpod.slurm_settings:
@@ -42,7 +42,7 @@ def denied(hyperpod: HyperPodSlurm) -> Breaches:
 
 
 @SLU.error(2, "SageMaker Developer Guide, Migrating to API-driven Slurm configuration", DATE, kinds=HPS.kinds)
-def no_file(hyperpod: HyperPodSlurm) -> Breaches:
+def settings_reach_controller(hyperpod: HyperPodSlurm) -> Breaches:
     """slurm_settings reach the controller."""
     if hyperpod.slurm_settings and hyperpod.no_slurm_file:
         none = hyperpod.lifecycle == "none"
@@ -59,7 +59,7 @@ def no_file(hyperpod: HyperPodSlurm) -> Breaches:
 
 
 @SLU.error(3, f"{MANUAL}: names by any case", DATE, kinds=SLURM)
-def twice(settings: HyperPodSlurm | ParallelCluster) -> Breaches:
+def parameter_unique(settings: HyperPodSlurm | ParallelCluster) -> Breaches:
     # PCS049 says it of every level of PCS
     """No parameter of slurm.conf is given twice (names ignore case)."""
     seen: dict[str, str] = {}
@@ -114,7 +114,7 @@ def preemption(settings: Slurm, cluster: Cluster) -> Breaches:
 
 
 @SLU.warning(6, f"{MANUAL}, UnkillableStepTimeout", DATE, kinds=SLURM)
-def unkillable(settings: Slurm) -> Breaches:
+def unkillable_step_timeout(settings: Slurm) -> Breaches:
     """UnkillableStepTimeout is at least five times MessageTimeout."""
     message = next((value for _, value in _named(settings.slurm_settings, "MessageTimeout")), "")
     seconds = int(message) if message.isdigit() else 10 if isinstance(settings, Pcs) else 60
@@ -134,7 +134,7 @@ def unkillable(settings: Slurm) -> Breaches:
     DATE,
     kinds=PCL.kinds,  # HyperPod's image has accounting, PCS047 is about PCS
 )
-def counted_without_accounting(settings: ParallelCluster, storage: Storage, cluster: Cluster) -> Breaches:
+def gpu_accounting(settings: ParallelCluster, storage: Storage, cluster: Cluster) -> Breaches:
     """GPUs are counted where there is accounting."""
     if storage.accounting_database is not None:
         return

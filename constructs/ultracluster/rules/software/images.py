@@ -25,13 +25,13 @@ _SHOW = "ultracluster image show <image>"
 
 
 @IMG.error(1, _CATALOGUE, _DATE, by_hand=_SHOW)
-def withdrawn(cluster: Cluster) -> Breaches:
+def image_withdrawn(cluster: Cluster) -> Breaches:
     """No group boots an image that its maker withdrew."""
     yield from _advisories(cluster, "maker", "its maker withdrew")
 
 
 @IMG.warning(2, _CATALOGUE, _DATE, by_hand=_SHOW)
-def reported_bad(cluster: Cluster) -> Breaches:
+def image_reported_bad(cluster: Cluster) -> Breaches:
     """No group boots an image that field reports call bad."""
     yield from _advisories(cluster, "field", "a field report calls bad")
 
@@ -42,7 +42,7 @@ def reported_bad(cluster: Cluster) -> Breaches:
     _DATE,
     by_hand="ultracluster plan <environment>",
 )
-def cannot_boot(cluster: Cluster) -> Breaches:
+def image_cannot_boot(cluster: Cluster) -> Breaches:
     """The nodes of every group can start: their image has what the release requires."""
     for boot in _boots(cluster):
         # a file or key that is not locked is reported by SOF009
@@ -58,7 +58,7 @@ def cannot_boot(cluster: Cluster) -> Breaches:
 @IMG.warning(
     4, f"{_CATALOGUE}; what is not confirmed warns", _DATE, by_hand="ultracluster preflight <environment>"
 )
-def may_not_boot(cluster: Cluster) -> Breaches:
+def image_may_not_boot(cluster: Cluster) -> Breaches:
     """It is confirmed that the nodes of every group can start."""
     for boot in _boots(cluster):
         lost = [one for one in boot.of("refuses") if not one.certain and one.lack != "unlocked"]
@@ -72,7 +72,7 @@ def may_not_boot(cluster: Cluster) -> Breaches:
 
 
 @IMG.warning(5, _CATALOGUE, _DATE, by_hand="ultracluster image record")
-def unknown_image(cluster: Cluster) -> Breaches:
+def image_contents_known(cluster: Cluster) -> Breaches:
     """The contents of each group's image are known."""
     groups: dict[str, list[str]] = {}
     for name, found in _images(cluster).items():
@@ -93,7 +93,7 @@ def unknown_image(cluster: Cluster) -> Breaches:
 @IMG.error(
     6, "this package: lifecycle_scripts/releases, `families`", _DATE, by_hand="ultracluster release list"
 )
-def other_family(software: Software, cluster: Cluster) -> Breaches:
+def image_family(software: Software, cluster: Cluster) -> Breaches:
     """The software release is made for the orchestrator's images."""
     family = cluster.traits.software_family
     try:
@@ -118,7 +118,7 @@ def other_family(software: Software, cluster: Cluster) -> Breaches:
     "nvidia/recommended/release_version",
     settles=True,
 )
-def unlocked(cluster: Cluster) -> Breaches:
+def image_locked(cluster: Cluster) -> Breaches:
     """The image of every group is locked, from the first deploy on."""
     environment = cluster.environment
     try:
@@ -156,7 +156,7 @@ def unlocked(cluster: Cluster) -> Breaches:
 
 
 @IMG.error(8, _CATALOGUE, _DATE, by_hand=_SHOW)
-def contradictory(cluster: Cluster) -> Breaches:
+def image_record_consistent(cluster: Cluster) -> Breaches:
     """The record of an image does not contradict itself."""
     for name, found in _images(cluster).items():
         wrong = contradictions(found.image) if found.image else ()

@@ -72,7 +72,7 @@ def release_fits(software: Software) -> Breaches:
     f"AWS Neuron documentation: set-up; NVIDIA driver documentation; {_CONSTRAINTS}",
     by_hand="ultracluster release show <release>",
 )
-def instances_served(group: Group, cluster: Cluster) -> Breaches:
+def release_serves_types(group: Group, cluster: Cluster) -> Breaches:
     """The software release supports every instance type."""
     release, kind = _release(cluster.environment.software), group.type
     if release is None or kind is None:
@@ -109,7 +109,7 @@ def instances_served(group: Group, cluster: Cluster) -> Breaches:
 
 
 @SOF.error(6, "FSx for Lustre User Guide: Working with EFA-enabled file systems")
-def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Breaches:
+def release_serves_lustre(lustre: LustreFacts, cluster: Cluster) -> Breaches:
     """The software release has what Lustre over EFA and GPUDirect Storage require."""
     release = _release(cluster.environment.software)
     if release is None:
@@ -155,7 +155,7 @@ def release_tested(cluster: Cluster) -> Breaches:
     "2026-11-21",
     kinds=SLURM,
 )
-def lifecycle_none(cluster: Cluster) -> Breaches:
+def lifecycle_scripts_run(cluster: Cluster) -> Breaches:
     """Lifecycle scripts run on the nodes."""
     if cluster.settings.lifecycle != "none":
         return

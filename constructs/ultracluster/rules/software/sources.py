@@ -23,7 +23,7 @@ _LOCKS = "this package: lifecycle_scripts/releases"
     f"VPC User Guide: gateway endpoints; {_LOCKS}; this package: catalog/images.json",
     by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
 )
-def closed_without_source(software: Software, environment: Environment) -> Breaches:
+def closed_network_has_source(software: Software, environment: Environment) -> Breaches:
     """Without a route to the internet, nodes have another source for what their image lacks."""
     lost = _lost(environment, "unreachable", certain=False)
     if not lost:
@@ -48,7 +48,7 @@ def closed_without_source(software: Software, environment: Environment) -> Breac
 
 
 @SOF.warning(5, _LOCKS, by_hand="ultracluster release show <release>", settles=True)
-def unlocked(software: Software, environment: Environment) -> Breaches:
+def optional_downloads_locked(software: Software, environment: Environment) -> Breaches:
     """Optional downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=False)
     if lost:
@@ -66,7 +66,7 @@ def unlocked(software: Software, environment: Environment) -> Breaches:
     "2026-11-22",
     by_hand="ultracluster release show <release>",
 )
-def required_unlocked(software: Software, environment: Environment) -> Breaches:
+def required_downloads_locked(software: Software, environment: Environment) -> Breaches:
     """Required downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=True)
     if lost:
@@ -84,7 +84,7 @@ def required_unlocked(software: Software, environment: Environment) -> Breaches:
     "2026-11-22",
     by_hand="ultracluster release lock --for <environment>",
 )
-def lock_belongs(software: Software, environment: Environment) -> Breaches:
+def environment_lock_valid(software: Software, environment: Environment) -> Breaches:
     """The environment's lock is intact and belongs to its release."""
     command = f"`ultracluster release lock --for {environment.asked_as}`"
     again = ask("action", command)

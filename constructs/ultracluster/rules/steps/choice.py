@@ -15,7 +15,7 @@ _FIELD = "lifecycle_steps"
 
 
 @STP.error(7, "this package: docs/own-steps.md", "2026-11-22")
-def chosen_exist(group: Group, cluster: Cluster) -> Breaches:
+def chosen_steps_exist(group: Group, cluster: Cluster) -> Breaches:
     """A group chooses among the environment's own steps."""
     known = [step.name for step in own_steps(cluster.environment) if step.name]
     for number, name in enumerate(group.settings.lifecycle_steps or ()):
@@ -31,7 +31,7 @@ def chosen_exist(group: Group, cluster: Cluster) -> Breaches:
 
 
 @STP.warning(9, "this package: docs/own-steps.md", "2026-11-22")
-def run_somewhere(cluster: Cluster) -> Breaches:
+def steps_run_somewhere(cluster: Cluster) -> Breaches:
     """Steps of your own run on some node."""
     environment = cluster.environment
     reached = {

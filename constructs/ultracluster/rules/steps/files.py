@@ -23,7 +23,7 @@ _STAGES = frozenset({"own", "start", "node", "release", "mounts", "run", "user_d
 
 
 @STP.error(1, _NODE, "2026-11-22")
-def named(environment: Environment) -> Breaches:
+def step_file_name(environment: Environment) -> Breaches:
     """A step of your own is called `NN_name.sh`."""
     for step, path in _steps(environment):
         if not step.name:
@@ -36,7 +36,7 @@ def named(environment: Environment) -> Breaches:
 
 
 @STP.error(2, "this package: lifecycle_scripts/lib/steps.sh", "2026-11-22")
-def unlike_others(environment: Environment) -> Breaches:
+def step_name_unique(environment: Environment) -> Breaches:
     """A step of your own has a name that no other step has."""
     seen: dict[str, str] = {}
     for step, path in _steps(environment):
@@ -59,7 +59,7 @@ def unlike_others(environment: Environment) -> Breaches:
 
 
 @STP.error(3, "this package: docs/own-steps.md", "2026-11-22")
-def exists(environment: Environment) -> Breaches:
+def step_file_exists(environment: Environment) -> Breaches:
     """The file of a step of your own exists."""
     for step, path in _steps(environment):
         if step.content is None:
@@ -71,7 +71,7 @@ def exists(environment: Environment) -> Breaches:
     "GNU Bash Reference Manual: space, tab and newline separate words, a carriage return does not",
     "2026-11-22",
 )
-def is_script(environment: Environment) -> Breaches:
+def step_is_bash(environment: Environment) -> Breaches:
     """bash can read the file of a step of your own."""
     for step, path in _steps(environment):
         content = step.content or b""
@@ -90,7 +90,7 @@ def is_script(environment: Environment) -> Breaches:
 
 
 @STP.error(5, _FRAME, "2026-11-22")
-def has_verbs(environment: Environment) -> Breaches:
+def step_has_functions(environment: Environment) -> Breaches:
     """A step of your own has the functions that the frame calls."""
     for step, path in _steps(environment):
         if not step.name or step.content is None:
@@ -113,7 +113,7 @@ def has_verbs(environment: Environment) -> Breaches:
 
 
 @STP.error(6, _FRAME, "2026-11-22")
-def need_exists(environment: Environment) -> Breaches:
+def step_need_exists(environment: Environment) -> Breaches:
     """A step of your own says its need in words that exist."""
     for step, path in _steps(environment):
         if step.says_need not in ("", "required", "optional"):

@@ -28,7 +28,7 @@ def backup_window(system: LustreFacts | NewOpenZfs) -> Breaches:
 
 
 @FSX.error(60, "FSx for Lustre User Guide: Protecting your data with backups")
-def link_backups(lustre: LustreFacts) -> Breaches:
+def linked_backups(lustre: LustreFacts) -> Breaches:
     """A file system that is linked to S3 has no automatic backups."""
     days = lustre.backups.retention_days if lustre.backups else 0
     if days and lustre.data_repositories:
@@ -41,7 +41,7 @@ def link_backups(lustre: LustreFacts) -> Breaches:
 
 
 @DATA.warning(2, "FSx for Lustre User Guide: Protecting your data with backups")
-def lustre_once(lustre: LustreFacts, environment: Environment) -> Breaches:
+def protected_lustre_copies(lustre: LustreFacts, environment: Environment) -> Breaches:
     """A protected Lustre file system has backups or exports to S3."""
     if not environment.protect or lustre.backups is None or lustre.backups.retention_days:
         return
@@ -59,7 +59,7 @@ def lustre_once(lustre: LustreFacts, environment: Environment) -> Breaches:
 
 
 @DATA.warning(3, "FSx for OpenZFS User Guide: Protecting your data with backups")
-def openzfs_once(settings: NewOpenZfs, environment: Environment) -> Breaches:
+def protected_homes_backups(settings: NewOpenZfs, environment: Environment) -> Breaches:
     """Protected home directories have backups."""
     if environment.protect and settings.backups.retention_days == 0:
         yield Breach(
@@ -70,7 +70,7 @@ def openzfs_once(settings: NewOpenZfs, environment: Environment) -> Breaches:
 
 
 @DATA.warning(4, "FSx and RDS User Guides: automatic backups are deleted after their retention")
-def short_retention(backed_up: Backups | RdsMySql, environment: Environment) -> Breaches:
+def protected_backup_retention(backed_up: Backups | RdsMySql, environment: Environment) -> Breaches:
     """Protected backups are kept for a week."""
     match backed_up:
         case Backups(retention_days=days):

@@ -194,7 +194,7 @@ def class_family(database: RdsMySql, home: Region) -> Breaches:
     by_hand="on the controller: ldd /opt/slurm/lib/slurm/accounting_storage_mysql.so; "
     "grep StorageParameters /opt/slurm/etc/slurmdbd.conf",
 )
-def tls_of_slurmdbd(database: RdsMySql, cluster: Cluster) -> Breaches:
+def slurmdbd_tls(database: RdsMySql, cluster: Cluster) -> Breaches:
     """TLS is required of a slurmdbd that is known to speak it."""
     why = cluster.traits.slurmdbd_unknown
     if database.require_tls and why:

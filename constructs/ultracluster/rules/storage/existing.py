@@ -15,7 +15,7 @@ from ultracluster.rules.sets import FSX
     "2026-11-22",
     by_hand="aws fsx describe-file-systems --file-system-ids <id> --query 'FileSystems[].DNSName'",
 )
-def name_and_id(system: ExistingLustre | ExistingOpenZfs, home: Region | None) -> Breaches:
+def dns_name_of_file_system(system: ExistingLustre | ExistingOpenZfs, home: Region | None) -> Breaches:
     """The DNS name of an existing file system carries its id and the environment's Region."""
     own, _, rest = system.dns_name.partition(".fsx.")
     where, _, suffix = rest.partition(".")

@@ -20,7 +20,7 @@ Place = tuple[str, str]
 
 
 @DATA.error(40, "this file: the step `job_access` of the nodes of a Slurm cluster", _DATE)
-def nobody_hands_out(storage: Storage, cluster: Cluster) -> Breaches:
+def job_buckets_need_role(storage: Storage, cluster: Cluster) -> Breaches:
     """Buckets for jobs are named where nodes hand out the role that reaches them."""
     if not storage.job_buckets or (cluster.traits.slurm and cluster.runs_scripts):
         return
@@ -35,7 +35,7 @@ def nobody_hands_out(storage: Storage, cluster: Cluster) -> Breaches:
 
 
 @DATA.error(41, "this file: scripts and mirrored software run as root; access logs are evidence", _DATE)
-def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Breaches:
+def job_buckets_of_root_files(storage: Storage, environment: Environment) -> Breaches:
     """Jobs do not write what nodes run as root, or what tells of them."""
     for number, words in _kept_that_is_written(enumerate(storage.job_buckets), environment):
         yield Breach(
@@ -48,7 +48,7 @@ def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Bre
 @EKS.error(
     120, "this file: scripts and mirrored software run as root; access logs are evidence", _MOUNTS_DATE
 )
-def pods_write_what_root_runs(settings: Eks | HyperPodEks, environment: Environment) -> Breaches:
+def pod_volumes_of_root_files(settings: Eks | HyperPodEks, environment: Environment) -> Breaches:
     """Pods do not write what nodes run as root, or what states them."""
     for name, words in _kept_that_is_written(settings.mountpoint_s3.items(), environment):
         yield Breach(
@@ -80,7 +80,7 @@ def _kept_that_is_written(
 
 
 @DATA.warning(42, "this file: the rights of a role add up", _DATE)
-def named_twice(storage: Storage) -> Breaches:
+def job_buckets_unique(storage: Storage) -> Breaches:
     """No bucket for jobs is named twice for the same files."""
     for number, words in _written_after_all(dict(enumerate(storage.job_buckets))):
         yield Breach(("job_buckets", number), words, drop())
@@ -92,7 +92,7 @@ def named_twice(storage: Storage) -> Breaches:
     "mounts every volume, and the rights of a role add up",
     _MOUNTS_DATE,
 )
-def volumes_of_the_same_files(settings: Eks | HyperPodEks) -> Breaches:
+def pod_volumes_overlap(settings: Eks | HyperPodEks) -> Breaches:
     """No two volumes show the same files of S3, one of them to be written."""
     for name, words in _written_after_all(settings.mountpoint_s3):
         yield Breach(("mountpoint_s3", name), words, drop())

@@ -34,7 +34,7 @@ def log_bucket_admits_s3(storage: Storage) -> Breaches:
 
 
 @DATA.warning(9, "this file: buckets that are made here")
-def log_bucket_unused(storage: Storage) -> Breaches:
+def log_bucket_used(storage: Storage) -> Breaches:
     """log_bucket is given only where a bucket is made that logs to it."""
     if storage.log_bucket and not _makes_buckets(storage):
         yield Breach(
@@ -46,7 +46,7 @@ def log_bucket_unused(storage: Storage) -> Breaches:
 
 
 @DATA.warning(10, _GUIDE)
-def log_bucket_apart(storage: Storage) -> Breaches:
+def log_bucket_separate(storage: Storage) -> Breaches:
     """The log bucket is not one of the buckets that hold data."""
     if not storage.log_bucket:
         return

@@ -98,7 +98,7 @@ def metadata_version(settings: Persistent2SsdLustre) -> Breaches:
     "2026-11-28",
     by_hand="lctl get_param version  (on a node)",
 )
-def client_refused(settings: NewLustre, facts: LustreFacts, cluster: Cluster) -> Breaches:
+def lustre_client_version(settings: NewLustre, facts: LustreFacts, cluster: Cluster) -> Breaches:
     """The Lustre client of each image reaches servers of the version."""
     if settings.version not in lustre(settings.deployment).versions:
         return  # FSX003 reports it

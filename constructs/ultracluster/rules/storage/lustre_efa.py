@@ -97,7 +97,7 @@ def efa_type_on_tcp(group: Group, cluster: Cluster) -> Breaches:
 
 
 @FSX.warning(14, _GUIDE)
-def efa_left_off(settings: Persistent2SsdLustre | IntelligentTieringLustre, cluster: Cluster) -> Breaches:
+def efa_recommended(settings: Persistent2SsdLustre | IntelligentTieringLustre, cluster: Cluster) -> Breaches:
     """A Lustre file system that is large enough for EFA has it.
 
     Only where EFA requires nothing more: small file systems of development are left as they are.

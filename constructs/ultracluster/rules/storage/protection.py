@@ -36,7 +36,7 @@ def scratch_key(settings: ScratchLustre, storage: Storage) -> Breaches:
 
 
 @DATA.warning(6, "botocore 1.44.5 fsx: AutoExportPolicy, EventType DELETED")
-def deletes_exported(link: DataRepository, environment: Environment) -> Breaches:
+def deletion_exported(link: DataRepository, environment: Environment) -> Breaches:
     """Deleting a protected file does not delete its last copy."""
     if environment.protect and link.bucket and "deleted" in link.export_events:
         kept = [event for event in link.export_events if event != "deleted"]

@@ -27,7 +27,7 @@ _SHARED = "ParallelCluster User Guide, SharedStorage (a section of the cluster; 
 
 
 @FSX.error(71, _HERE, _DATE)
-def first_is_there(storage: Storage) -> Breaches:
+def first_lustre_exists(storage: Storage) -> Breaches:
     """Further Lustre file systems stand beside a first one."""
     if storage.lustre is None and storage.further_lustre:
         name, first = next(iter(storage.further_lustre.items()))
@@ -45,7 +45,7 @@ def first_is_there(storage: Storage) -> Breaches:
 
 
 @FSX.error(72, _HERE, _DATE)
-def groups_exist(cluster: Cluster) -> Breaches:
+def lustre_groups_exist(cluster: Cluster) -> Breaches:
     """A Lustre file system is for node groups that exist."""
     for name, facts in cluster.lustres.items():
         for number, group in enumerate(facts.groups):
@@ -59,7 +59,7 @@ def groups_exist(cluster: Cluster) -> Breaches:
 
 
 @FSX.error(73, _SHARED, _DATE, kinds=PCL.kinds)
-def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Breaches:
+def lustre_for_all_groups(facts: LustreFacts, cluster: Cluster) -> Breaches:
     """No Lustre file system of ParallelCluster is for some groups only."""
     if facts.groups and cluster.traits.shares_all_mounts:
         yield Breach(
@@ -76,7 +76,7 @@ def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Breaches:
     _DATE,
     kinds=HPS.kinds,
 )
-def second_needs_scripts(cluster: Cluster) -> Breaches:
+def second_lustre_needs_scripts(cluster: Cluster) -> Breaches:
     """Lifecycle scripts mount the second Lustre file system of a HyperPod node."""
     if cluster.runs_scripts:
         return
@@ -94,7 +94,7 @@ def second_needs_scripts(cluster: Cluster) -> Breaches:
 
 
 @FSX.error(75, "mount(8); FSx API reference, DescribeFileSystems: an id is one file system", _DATE)
-def named_once(cluster: Cluster) -> Breaches:
+def file_system_unique(cluster: Cluster) -> Breaches:
     """No file system is named twice."""
     seen: dict[str, str] = {}
     for name, facts in cluster.lustres.items():
@@ -116,7 +116,7 @@ def named_once(cluster: Cluster) -> Breaches:
     _DATE,
     by_hand="aws service-quotas list-service-quotas --service-code fsx --region <region>",
 )
-def quota_of_all(cluster: Cluster) -> Breaches:
+def default_quota_of_all(cluster: Cluster) -> Breaches:
     """All Lustre file systems together fit the account's default quota.
 
     Of one that is too large by itself FSX007 tells.
@@ -141,7 +141,7 @@ def quota_of_all(cluster: Cluster) -> Breaches:
 @FSX.warning(
     77, "FSx for Lustre User Guide, Export to Amazon S3: the newest change is what the object becomes", _DATE
 )
-def exports_apart(cluster: Cluster) -> Breaches:
+def export_places_differ(cluster: Cluster) -> Breaches:
     """Two Lustre file systems do not export to one place in S3."""
     seen: list[tuple[str, str, DataRepository]] = []
     for name, links in cluster.environment.all_data_repositories.items():
@@ -160,7 +160,7 @@ def exports_apart(cluster: Cluster) -> Breaches:
 
 
 @FSX.warning(78, _HERE, _DATE)
-def group_without(cluster: Cluster) -> Breaches:
+def compute_group_has_lustre(cluster: Cluster) -> Breaches:
     """Each compute group mounts some Lustre file system where there are any."""
     if not cluster.mounts_differ:
         return
@@ -181,7 +181,7 @@ def group_without(cluster: Cluster) -> Breaches:
     _DATE,
     kinds=KUBERNETES,
 )
-def pods_mount_apart(cluster: Cluster) -> Breaches:
+def pod_mounts_differ(cluster: Cluster) -> Breaches:
     """The Lustre file systems of one pod are mounted in different places.
 
     On Slurm MNT001 tells.
@@ -204,7 +204,7 @@ def pods_mount_apart(cluster: Cluster) -> Breaches:
 
 
 @FSX.error(80, f"{_HERE}; docs/users.md (homes are on Lustre where there is no OpenZFS)", _DATE, kinds=SLURM)
-def homes_everywhere(cluster: Cluster) -> Breaches:
+def homes_mounted_everywhere(cluster: Cluster) -> Breaches:
     """All nodes mount the Lustre file system with the homes."""
     first = cluster.lustre
     people = cluster.environment.users or cluster.environment.directory

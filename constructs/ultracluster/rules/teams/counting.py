@@ -24,7 +24,7 @@ from ultracluster.rules.teams.quotas import amounts_of
 
 
 @TEA.error(5, "Kubernetes documentation, Extended Resources (a resource of each kind)", DATE)
-def total_of_several_kinds(team: Team, cluster: Cluster) -> Breaches:
+def total_counts_one_kind(team: Team, cluster: Cluster) -> Breaches:
     """A total counts accelerators of one kind."""
     kinds = sorted({" with ".join(pool.offered) for pool in pools(cluster)})
     if len(kinds) < 2:
@@ -47,7 +47,7 @@ def total_of_several_kinds(team: Team, cluster: Cluster) -> Breaches:
     "(GrpTRES)",
     DATE,
 )
-def by_group_not_there(team: Team, cluster: Cluster) -> Breaches:
+def quota_by_group_supported(team: Team, cluster: Cluster) -> Breaches:
     """Quotas are given by node group only where the scheduler counts by node group."""
     scheduler = scheduler_of(cluster)
     if scheduler in BY_GROUP or scheduler == "none" or len(pools(cluster)) < 2:
@@ -66,7 +66,7 @@ def by_group_not_there(team: Team, cluster: Cluster) -> Breaches:
 @TEA.error(
     7, f"{KUEUE} (borrowingLimit of a flavor); {GOVERNANCE} (AbsoluteBorrowLimits by instance type)", DATE
 )
-def limit_in_total(team: Team, cluster: Cluster) -> Breaches:
+def limit_by_group(team: Team, cluster: Cluster) -> Breaches:
     """A limit over several node groups is given by group."""
     scheduler = scheduler_of(cluster)
     if scheduler not in BY_GROUP or len(pools(cluster)) < 2:
@@ -80,7 +80,7 @@ def limit_in_total(team: Team, cluster: Cluster) -> Breaches:
 
 
 @TEA.error(16, f"{KAI} (resources.gpu); slurm.conf manual (AccountingStorageTRES=gres/gpu)", DATE)
-def not_gpus(team: Team, cluster: Cluster) -> Breaches:
+def only_nvidia_gpus_counted(team: Team, cluster: Cluster) -> Breaches:
     """KAI and Slurm accounts count only NVIDIA GPUs."""
     scheduler = scheduler_of(cluster)
     others = [pool for pool in pools(cluster) if pool.resource != "nvidia.com/gpu"]

@@ -95,7 +95,7 @@ _OPTIONS: Mapping[str, _Option] = {
 
 
 @TEA.error(8, f"{KUEUE}; {VOLCANO}; {KAI}; {GOVERNANCE}; {SACCTMGR}", DATE)
-def option_of_another_scheduler(team: Team, cluster: Cluster) -> Breaches:
+def team_field_supported(team: Team, cluster: Cluster) -> Breaches:
     """The scheduler supports every field of a team."""
     scheduler = scheduler_of(cluster)
     match scheduler:
@@ -116,7 +116,7 @@ def option_of_another_scheduler(team: Team, cluster: Cluster) -> Breaches:
 
 
 @TEA.warning(9, f"{SACCTMGR} (fairshare)", DATE, kinds=SLURM)
-def option_without_meaning(team: Team) -> Breaches:
+def team_field_has_effect(team: Team) -> Breaches:
     """Every field of a team has an effect in Slurm."""
     for key in ("lend", "weight", "preempt_own"):
         if key in _changed(team):
@@ -129,7 +129,7 @@ def option_without_meaning(team: Team) -> Breaches:
 
 
 @TEA.error(17, "SageMaker API reference, ResourceSharingConfig", DATE, kinds=frozenset({"hyperpod-eks"}))
-def borrows_and_keeps(team: Team, cluster: Cluster) -> Breaches:
+def borrowing_requires_lending(team: Team, cluster: Cluster) -> Breaches:
     """With task governance a team that borrows also lends."""
     if scheduler_of(cluster) != "task-governance":
         return
@@ -147,7 +147,7 @@ def borrows_and_keeps(team: Team, cluster: Cluster) -> Breaches:
     "2026-11-22",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def weight_in_bounds(team: Team, cluster: Cluster) -> Breaches:
+def weight_limit(team: Team, cluster: Cluster) -> Breaches:
     """A weight is at most 100 with task governance."""
     if scheduler_of(cluster) == "task-governance" and team.weight > _MOST_WEIGHT:
         largest = max(other.weight for other in cluster.environment.teams.values())

@@ -20,7 +20,7 @@ _LEVELS = "Kubernetes documentation, Pod Security Standards (baseline: a contain
     "2026-11-22",
     kinds=KUBERNETES,
 )
-def root_on_shared_files(cluster: Cluster) -> Breaches:
+def pod_root_on_shared_files(cluster: Cluster) -> Breaches:
     """Root in a team's pod is not root on the shared file systems."""
     storage = cluster.environment.storage
     open_to_root = [
@@ -51,7 +51,7 @@ def root_on_shared_files(cluster: Cluster) -> Breaches:
 @TEA.warning(
     21, "this configuration: teams (`uid` is the owner of a team's files)", "2026-11-22", kinds=KUBERNETES
 )
-def one_user_for_two_teams(cluster: Cluster) -> Breaches:
+def team_uid_unique(cluster: Cluster) -> Breaches:
     """Each team has a user of its own."""
     teams = cluster.environment.teams
     counts = Counter(team.uid for team in teams.values() if team.uid is not None)
@@ -75,7 +75,7 @@ def one_user_for_two_teams(cluster: Cluster) -> Breaches:
     "2026-11-27",
     kinds=KUBERNETES,
 )
-def any_user_of_shared_files(cluster: Cluster) -> Breaches:
+def shared_files_need_uid(cluster: Cluster) -> Breaches:
     """A team that shares file systems with others should have a `uid`."""
     teams = cluster.environment.teams
     shared = list(_shared(cluster))

@@ -21,7 +21,7 @@ _RESERVED_NAMESPACES = frozenset({"default", "aws-hyperpod"})
 
 
 @TEA.error(10, "Kubernetes documentation, kube-scheduler (no gangs, no borrowing)", DATE, kinds=KUBERNETES)
-def no_scheduler(cluster: Cluster) -> Breaches:
+def teams_need_scheduler(cluster: Cluster) -> Breaches:
     """Teams have a scheduler that enforces quotas."""
     if cluster.environment.teams and scheduler_of(cluster) == "none":
         yield Breach(
@@ -34,7 +34,7 @@ def no_scheduler(cluster: Cluster) -> Breaches:
 @TEA.error(
     13, "Kubernetes documentation, Namespaces; Volcano and Slurm: queues and account of their own", DATE
 )
-def taken_names(cluster: Cluster) -> Breaches:
+def team_names_free(cluster: Cluster) -> Breaches:
     """Names of teams and namespaces are not in use by the cluster or another team."""
     kubernetes, teams = cluster.traits.kubernetes, cluster.environment.teams
     own = {row["namespace"] for row in charts().values()} | _RESERVED_NAMESPACES
@@ -64,7 +64,7 @@ def taken_names(cluster: Cluster) -> Breaches:
 
 
 @TEA.error(14, "EKS API reference, CreateAccessEntry (one entry for each principal)", DATE, kinds=KUBERNETES)
-def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Breaches:
+def principal_has_one_role(team: Team, settings: Eks | HyperPodEks) -> Breaches:
     """A principal is either a team member or an admin, not both."""
     for index, member in enumerate(team.members):
         if member in settings.admins:
@@ -82,7 +82,7 @@ def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Breaches:
     DATE,
     kinds=KUBERNETES,
 )
-def same_in_lower_case(cluster: Cluster) -> Breaches:
+def group_names_in_lower_case(cluster: Cluster) -> Breaches:
     """Names of node groups differ in more than case."""
     if scheduler_of(cluster) != "kueue":
         return

@@ -16,7 +16,7 @@ from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
 
 
 @TEA.error(1, "this configuration: node_groups", DATE)
-def unknown_group(team: Team, cluster: Cluster) -> Breaches:
+def quota_groups(team: Team, cluster: Cluster) -> Breaches:
     """Groups named in quotas and limits are compute groups with accelerators."""
     if _types_unknown(cluster):
         return
@@ -35,7 +35,7 @@ def unknown_group(team: Team, cluster: Cluster) -> Breaches:
 
 
 @TEA.error(2, "this configuration: node_groups", DATE)
-def too_much(cluster: Cluster) -> Breaches:
+def quotas_fit_cluster(cluster: Cluster) -> Breaches:
     """All quotas together fit in the cluster."""
     teams = teams_of(cluster.environment.teams, None)  # what the others have is part of it
     if not teams or _types_unknown(cluster):

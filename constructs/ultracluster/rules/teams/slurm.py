@@ -22,7 +22,7 @@ from ultracluster.rules.teams.fields import DATE, SACCTMGR
 @TEA.error(
     11, "Slurm documentation, Accounting and Resource Limits (accounts live in slurmdbd)", DATE, kinds=SLURM
 )
-def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Breaches:
+def teams_need_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Breaches:
     """Teams in Slurm have Slurm accounting."""
     if not cluster.environment.teams:
         return
@@ -49,7 +49,7 @@ def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Breaches
     DATE,
     kinds=SLURM,
 )
-def not_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Cluster) -> Breaches:
+def accounting_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Cluster) -> Breaches:
     # what they need is set by us; here it is replaced
     """Slurm enforces the teams' limits and shares."""
     teams = cluster.environment.teams
@@ -71,7 +71,7 @@ def not_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Clust
 
 
 @TEA.warning(15, f"{SACCTMGR} (associations are of a user in an account)", DATE, kinds=SLURM)
-def no_users(cluster: Cluster) -> Breaches:
+def account_has_users(cluster: Cluster) -> Breaches:
     """A Slurm account has users."""
     for name in cluster.environment.teams:
         if not team_users(cluster.environment, name):
@@ -88,7 +88,7 @@ def no_users(cluster: Cluster) -> Breaches:
     "2026-11-27",
     kinds=SLURM,
 )
-def one_user_for_everybody(cluster: Cluster) -> Breaches:
+def teams_have_users(cluster: Cluster) -> Breaches:
     """Teams on Slurm should have users of their own."""
     environment = cluster.environment
     if len(environment.teams) > 1 and not environment.users and environment.directory is None:
@@ -115,7 +115,7 @@ def _users_of_their_own(teams: Mapping[str, Team]) -> Remedy:
     "2026-11-22",
     kinds=SLURM,
 )
-def system_users(cluster: Cluster) -> Breaches:
+def team_users_are_people(cluster: Cluster) -> Breaches:
     """A user of a team is a person."""
     for name, team in cluster.environment.teams.items():
         for number, user in enumerate(team.users):
@@ -132,7 +132,7 @@ _SHARED = frozenset({"ubuntu", "ec2-user", "rocky", "centos", "ultracluster", "s
 
 
 @TEA.warning(31, "lifecycle_scripts/steps/slurm_admin.sh", "2026-11-22", kinds=SLURM)
-def nobody_applies(cluster: Cluster) -> Breaches:
+def teams_applied(cluster: Cluster) -> Breaches:
     """Something applies the teams to Slurm's accounting."""
     if cluster.environment.teams and not cluster.runs_scripts:
         yield Breach(

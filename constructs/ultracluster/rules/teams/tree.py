@@ -27,7 +27,7 @@ LEAVES = f"{KAI}, docs/queues; {VOLCANO}, docs/design/hierarchical-queue-on-capa
 
 
 @TEA.error(34, COHORTS, DATE)
-def parent_is_there(cluster: Cluster) -> Breaches:
+def parent_team_exists(cluster: Cluster) -> Breaches:
     """A team's parent is another team, and not below it."""
     teams = cluster.environment.teams
     for name, team in teams.items():
@@ -45,7 +45,7 @@ def parent_is_there(cluster: Cluster) -> Breaches:
 @TEA.error(
     35, f"{VOLCANO} (deserved of children); this configuration: a quota comes out of the parent's", DATE
 )
-def quotas_in_quota(cluster: Cluster) -> Breaches:
+def quotas_fit_parent(cluster: Cluster) -> Breaches:
     """The quotas of a team's teams fit in its own."""
     teams, broken = cluster.environment.teams, False
     for name, team in teams.items():
@@ -74,7 +74,7 @@ def quotas_in_quota(cluster: Cluster) -> Breaches:
     f"{VOLCANO} (capability of children); {SACCTMGR} (GrpTRES holds for an account and all below it)",
     DATE,
 )
-def limit_in_limit(cluster: Cluster) -> Breaches:
+def limits_fit_parent(cluster: Cluster) -> Breaches:
     """A limit does not exceed that of a team above."""
     teams = cluster.environment.teams
     for name, team in teams.items():
@@ -92,7 +92,7 @@ def limit_in_limit(cluster: Cluster) -> Breaches:
 
 
 @TEA.error(37, LEAVES, DATE)
-def members_of_a_parent(cluster: Cluster) -> Breaches:
+def parent_team_without_members(cluster: Cluster) -> Breaches:
     """A team that only divides its share has no members."""
     for name, team in cluster.environment.teams.items():
         if team.members and only_divides(cluster, name):
@@ -106,7 +106,7 @@ def members_of_a_parent(cluster: Cluster) -> Breaches:
 
 
 @TEA.error(38, f"{SACCTMGR} (GrpTRES of a user's association)", DATE, kinds=SLURM)
-def limit_of_users(cluster: Cluster) -> Breaches:
+def user_limit_below_team(cluster: Cluster) -> Breaches:
     """The limit of each user is below that of the team."""
     teams, there = cluster.environment.teams, pools(cluster)
     everything = sum(pool.total for pool in there)
