@@ -39,6 +39,22 @@ class Breach:
         return self.remedy.placed(self.path).text(self.path)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the part that a rule takes."""
+
+    path: YamlPath
+
+    def breach(self, message: str, remedy: Remedy) -> Breach:
+        """Return a breach of the rule here."""
+        return Breach(self.path, message, remedy)
+
+
+def at(*path: str | int) -> Place:
+    """Return the place at some keys of the part that a rule takes; the part itself without any."""
+    return Place(path)
+
+
 Breaches = Iterator[Breach]
 Check = Callable[..., Breaches]
 """Takes the part that it judges, and what else it must know: see `Rule.takes`."""

@@ -12,7 +12,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import LARGEST_PREFIX, SMALLEST_PREFIX, subnets, usable_addresses
-from ultracluster.rules.engine import Breach
+from ultracluster.rules.engine import Breach, at
 
 FILLED = 0.8
 """Share of a subnet that the advised one is filled to at the most."""
@@ -23,24 +23,20 @@ def not_a_zone_of(home: Region, zone_id: str, path: YamlPath, avoid: Container[s
     zones = usual_zones(home, avoid)
     found = zone_region(zone_id)
     if found and zone_id.startswith(found.name):
-        return Breach(
-            path,
+        return at(*path).breach(
             f"`{zone_id}` is the name of a zone, not its id. AWS gives zones other names in each account; "
             "reservations and training plans are matched by the zone's id.",
             ask("fact", f"the id that this account has for it, one of {', '.join(zones) or 'its zones'}"),
         )
     if found and found.name != home.name:
-        return Breach(
-            path,
+        return at(*path).breach(
             f"`{zone_id}` is a zone of {found.name}, and the environment is in {home.name}: a "
             "subnet cannot be made there.",
             advised_zone(home, avoid).noting(f"or region: {found.name}"),
         )
     if not found and home.zone_prefix:
-        return Breach(
-            path,
-            f"`{zone_id}` does not have the form of a zone id of {home.name}.",
-            advised_zone(home, avoid),
+        return at(*path).breach(
+            f"`{zone_id}` does not have the form of a zone id of {home.name}.", advised_zone(home, avoid)
         )
     return None
 
@@ -51,8 +47,7 @@ def unknown_zone(home: Region, zone_id: str, path: YamlPath, avoid: Container[st
         return None
     if not_a_zone_of(home, zone_id, path) or in_local_zone(home, zone_id):
         return None
-    return Breach(
-        path,
+    return at(*path).breach(
         f"`{zone_id}` is not among the zones seen in {home.name}. If this account does not have "
         "it, the subnet cannot be made.",
         advised_zone(home, avoid),

@@ -13,7 +13,7 @@ from ultracluster.config.remedy import DROP, beside, drop, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.devices import compute_domain_types, imex_groups
 from ultracluster.rules.eks.groups import EKS_ONLY
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS, HYPERPOD, KUBERNETES
 
 DATE = "2026-11-23"
@@ -30,8 +30,7 @@ def ultraservers_need_compute_domains(settings: Eks, cluster: Cluster) -> Breach
     """NVLink joins the nodes of UltraServers on EKS."""
     for name, group in imex_groups(cluster).items():
         if not settings.compute_domains:
-            yield Breach(
-                ("compute_domains",),
+            yield at("compute_domains").breach(
                 f"nodes of `{name}` ({_names(group)}) are joined by NVLink only within a ComputeDomain, and "
                 "NVIDIA's DRA driver, which makes them, is off: jobs would use EFA alone.",
                 write(True).noting("or acknowledge that you install the driver yourself"),
@@ -44,8 +43,7 @@ def kubernetes_for_ultraservers(settings: Eks | HyperPodEks, cluster: Cluster) -
     """UltraServers have Kubernetes 1.33 or later."""
     groups = imex_groups(cluster)
     if groups and _minor(settings.kubernetes_version) < 33:
-        yield Breach(
-            ("kubernetes_version",),
+        yield at("kubernetes_version").breach(
             f"group `{next(iter(groups))}` is of UltraServers, which EKS supports from Kubernetes 1.33 on: "
             f"{settings.kubernetes_version} has no Dynamic Resource Allocation.",
             write(kubernetes_releases()[-1]),
@@ -56,8 +54,7 @@ def kubernetes_for_ultraservers(settings: Eks | HyperPodEks, cluster: Cluster) -
 def kubernetes_for_efa_claims(settings: Eks) -> Breaches:
     """Pods claim EFA interfaces on Kubernetes 1.34 or later."""
     if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) < 34:
-        yield Breach(
-            ("kubernetes_version",),
+        yield at("kubernetes_version").breach(
             f"`efa_devices` is dra, and Kubernetes {settings.kubernetes_version} does not serve "
             "resource.k8s.io/v1, by which pods claim interfaces.",
             write(kubernetes_releases()[-1]).noting("or efa_devices: device-plugin"),
@@ -73,8 +70,7 @@ def kubernetes_for_efa_claims(settings: Eks) -> Breaches:
 def kubernetes_for_efa_chart(settings: Eks) -> Breaches:
     """The chart of the EFA DRA driver is for the Kubernetes release."""
     if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) == 34:
-        yield Breach(
-            ("kubernetes_version",),
+        yield at("kubernetes_version").breach(
             "AWS's guide installs the EFA DRA driver on 1.34, its chart asks for 1.35 or later (the two "
             "disagree).",
             write("1.35").noting("or acknowledge this once `kubectl get resourceslices` shows interfaces"),
@@ -86,8 +82,7 @@ def efa_claims_exclude_autoscaling(group: Group, settings: Eks) -> Breaches:
     """Nodes whose EFA interfaces are claimed do not come for waiting pods."""
     if settings.efa_devices == "dra" and group.for_pods and _has_efa(group):
         fixed: dict[YamlPath, Any] = {("count",): group.most_nodes, ("max_count",): DROP}
-        yield Breach(
-            ("count",),
+        yield at("count").breach(
             "Karpenter starts nodes of this group for waiting pods, and does not see their claims: no node "
             "would ever come. The EFA DRA driver is for nodes that are there.",
             relative(fixed, up=1).noting("a fixed pool, or efa_devices: device-plugin"),
@@ -100,10 +95,8 @@ def efa_claims_need_efa(settings: Eks, cluster: Cluster) -> Breaches:
     groups = cluster.with_role("compute").values()
     known = all(None not in group.types for group in groups)
     if settings.efa_devices == "dra" and known and not any(map(_has_efa, groups)):
-        yield Breach(
-            ("efa_devices",),
-            "no compute group has EFA: no driver is installed, and no pod claims one.",
-            drop(),
+        yield at("efa_devices").breach(
+            "no compute group has EFA: no driver is installed, and no pod claims one.", drop()
         )
 
 
@@ -111,8 +104,7 @@ def efa_claims_need_efa(settings: Eks, cluster: Cluster) -> Breaches:
 def mig_excludes_ultraservers(group: Group, settings: Eks | HyperPodEks) -> Breaches:
     """GPUs of an UltraServer are not divided by MIG."""
     if group.settings.mig_key and group.launcher == settings.kind and _imex(group):
-        yield Breach(
-            (group.settings.mig_key,),
+        yield at(group.settings.mig_key).breach(
             f"the driver of {_names(group)} in EKS's images has coherent memory (CDMM), which excludes MIG.",
             drop(),
         )
@@ -125,8 +117,7 @@ def driver_for_ultraservers(settings: Eks, cluster: Cluster) -> Breaches:
     """The image of UltraServers has the driver for them."""
     release = settings.node_image_release
     if release and imex_groups(cluster) and (date := release.rpartition("-")[2]) < _IMAGE:
-        yield Breach(
-            ("node_image_release",),
+        yield at("node_image_release").breach(
             f"EKS's images have driver 580, which UltraServers are recommended to have, since {_IMAGE}; this "
             f"is one of {date}.",
             drop().noting("the default is newer"),
@@ -137,8 +128,7 @@ def driver_for_ultraservers(settings: Eks, cluster: Cluster) -> Breaches:
 def nvlink_domain_labels(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """Nodes of UltraServers are labelled with their NVLink domain."""
     if settings.gpu_plugin == "none" and compute_domain_types(cluster):
-        yield Breach(
-            ("gpu_plugin",),
+        yield at("gpu_plugin").breach(
             "GPU feature discovery comes with the device plugin or the GPU operator: without it no node says "
             "by nvidia.com/gpu.clique which others NVLink reaches.",
             write("device-plugin").noting("or acknowledge that you install it yourself"),
@@ -151,8 +141,7 @@ def one_gpu_driver(settings: Eks | HyperPodEks) -> Breaches:
     asked = settings.chart_values.get(NVIDIA_CHART, {})
     gpus = _at(asked, "resources", "gpus", "enabled")
     if gpus is True and settings.gpu_plugin != "none":
-        yield Breach(
-            ("chart_values", NVIDIA_CHART, "resources"),
+        yield at("chart_values", NVIDIA_CHART, "resources").breach(
             f"these values let the DRA driver hand out GPUs, and gpu_plugin is {settings.gpu_plugin}, which "
             "does so, too: two pods would get the same GPU.",
             drop().noting("ComputeDomains need no GPUs of the driver"),
@@ -170,8 +159,7 @@ def one_gpu_driver(settings: Eks | HyperPodEks) -> Breaches:
 def task_governance_with_claims(settings: HyperPodEks, cluster: Cluster) -> Breaches:
     """Task governance admits jobs that claim devices."""
     if settings.task_governance and compute_domain_types(cluster):
-        yield Breach(
-            ("task_governance",),
+        yield at("task_governance").breach(
             "jobs on UltraServers claim the channel of a ComputeDomain, and a Kueue of 0.18 or later refuses "
             "jobs with claims unless it is configured for them, which the add-on's is not from here.",
             beside(compute_domains=False).noting("or acknowledge this once a job was admitted"),

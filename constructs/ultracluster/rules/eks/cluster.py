@@ -12,7 +12,7 @@ from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects
 from ultracluster.model.team_shares import scheduler_of
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 
@@ -20,8 +20,7 @@ from ultracluster.rules.sets import EKS
 def access_entry_exists(settings: Eks | HyperPodEks) -> Breaches:
     """At least one principal may use the cluster."""
     if not settings.admins:
-        yield Breach(
-            (),
+        yield at().breach(
             "no principal has an access entry, not even the one that deploys: kubectl would answer "
             "Unauthorized.",
             ask("fact", "admins: [arn:aws:iam::<account>:role/<role>]"),
@@ -31,10 +30,8 @@ def access_entry_exists(settings: Eks | HyperPodEks) -> Breaches:
 @EKS.error(8, "this configuration: accounting_database is Slurm's")
 def no_slurm_accounting_database(database: RdsMySql | ExistingDatabase) -> Breaches:
     """A Kubernetes cluster has no Slurm accounting database."""
-    yield Breach(
-        (),
-        "this database is for Slurm's accounting, and there is no Slurm here: nothing would use it.",
-        drop(),
+    yield at().breach(
+        "this database is for Slurm's accounting, and there is no Slurm here: nothing would use it.", drop()
     )
 
 
@@ -44,8 +41,7 @@ def closed_network_has_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> 
     if cluster.environment.network.egress != "closed" or not _has_charts(settings, cluster):
         return
     if not settings.chart_repository:
-        yield Breach(
-            (),
+        yield at().breach(
             "egress is `closed`, so the public repositories of the charts are not reached: device plugins "
             "would not be installed, and the deployment would fail.",
             ask(
@@ -62,8 +58,7 @@ def chart_names_exist(settings: Eks | HyperPodEks) -> Breaches:
     for name in settings.chart_values:
         if name not in charts():
             near = difflib.get_close_matches(name, list(charts()), n=1)
-            yield Breach(
-                ("chart_values", name),
+            yield at("chart_values", name).breach(
                 f"there is no chart `{name}`: these values would have no effect.",
                 rename(near[0]) if near else drop().noting(f"the charts are {', '.join(charts())}"),
             )
@@ -73,10 +68,8 @@ def chart_names_exist(settings: Eks | HyperPodEks) -> Breaches:
 def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Breaches:
     """Kubeflow Trainer is installed together with JobSet."""
     if settings.kubeflow_trainer and not settings.jobset:
-        yield Breach(
-            ("kubeflow_trainer",),
-            "Trainer creates a JobSet for each job, and JobSet is off.",
-            beside(jobset=True),
+        yield at("kubeflow_trainer").breach(
+            "Trainer creates a JobSet for each job, and JobSet is off.", beside(jobset=True)
         )
 
 
@@ -84,8 +77,7 @@ def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Breaches:
 def closed_network_has_mpi_image(settings: Eks | HyperPodEks, network: Network) -> Breaches:
     """A closed network has a copy of the MPI operator's image."""
     if settings.mpi_operator and not settings.mpi_operator_image and network.egress == "closed":
-        yield Breach(
-            ("mpi_operator",),
+        yield at("mpi_operator").breach(
             "egress is `closed`, so the public registry of the operator's image is not reached.",
             ask("fact", "mpi_operator_image: <account>.dkr.ecr.<region>.amazonaws.com/<copy>:<tag>"),
         )
@@ -96,8 +88,7 @@ def rayjobs_need_kueue(settings: Eks | HyperPodEks, cluster: Cluster) -> Breache
     """RayJobs should be admitted by Kueue."""
     scheduler = scheduler_of(cluster)
     if settings.kuberay and scheduler != "kueue":
-        yield Breach(
-            ("kuberay",),
+        yield at("kuberay").breach(
             f"with `{scheduler}` no queue is known to start the pods of a RayJob together: they would start "
             "one by one, outside of the teams' quotas.",
             write(False) if scheduler == "task-governance" else beside(scheduler="kueue") | write(False),

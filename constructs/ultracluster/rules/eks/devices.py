@@ -5,7 +5,7 @@ from __future__ import annotations
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import drop, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 
@@ -13,8 +13,7 @@ from ultracluster.rules.sets import EKS
 def gpu_operator_needs_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """The GPU operator is installed only where there are NVIDIA GPUs."""
     if settings.gpu_plugin == "gpu-operator" and not _makers(cluster) & {"NVIDIA", None}:
-        yield Breach(
-            ("gpu_plugin",),
+        yield at("gpu_plugin").breach(
             "no compute group has NVIDIA GPUs, and Neuron devices always get their own plugin.",
             write("device-plugin"),
         )
@@ -24,8 +23,7 @@ def gpu_operator_needs_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Br
 def gpus_need_device_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """A device plugin makes the GPUs available to pods."""
     if settings.gpu_plugin == "none" and "NVIDIA" in _makers(cluster):
-        yield Breach(
-            ("gpu_plugin",),
+        yield at("gpu_plugin").breach(
             "without a device plugin no pod gets a GPU, unless you install one yourself.",
             write("device-plugin"),
         )
@@ -35,8 +33,7 @@ def gpus_need_device_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Br
 def lustre_efa_needs_lifecycle(settings: Eks, cluster: Cluster) -> Breaches:
     """Lifecycle scripts set nodes up for Lustre over EFA."""
     if settings.lifecycle == "none" and any(one.efa for one in cluster.lustres.values()):
-        yield Breach(
-            ("lifecycle",),
+        yield at("lifecycle").breach(
             "a Lustre file system uses EFA, and no script sets nodes up for it before they join: Lustre "
             "would silently use TCP.",
             drop().noting("the default runs our scripts"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ultracluster.config.remedy import ask, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 
@@ -17,8 +17,7 @@ def acceptance_job_admitted(cluster: Cluster) -> Breaches:
     """The acceptance job is let into the namespace `default`."""
     settings = cluster.kubernetes
     if settings and settings.mpi_operator and settings.pod_security == "restricted":
-        yield Breach(
-            ("orchestrator", "pod_security"),
+        yield at("orchestrator", "pod_security").breach(
             "`restricted` refuses root, and the SSH server of the acceptance job's workers is root: "
             "`ultracluster wait` cannot measure the fabric, whose job runs in `default`.",
             write("baseline"),
@@ -37,8 +36,7 @@ def locked_memory_for_efa(cluster: Cluster) -> Breaches:
         return
     for group in cluster.with_role("compute").values():
         if group.type and group.type.efa_interfaces:
-            yield Breach(
-                ("orchestrator", "lifecycle"),
+            yield at("orchestrator", "lifecycle").breach(
                 "without our scripts containers may lock 8 MiB on EKS's image, and no level of Pod Security "
                 f"lets a pod raise that: EFA on {group.name} ends in `Cannot allocate memory`.",
                 write("user-data")

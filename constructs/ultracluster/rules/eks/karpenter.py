@@ -12,7 +12,7 @@ from ultracluster.config.kubernetes import Karpenter
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, inside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 DOCUMENTATION = "Karpenter 1.14 documentation"
@@ -38,21 +38,17 @@ def karpenter_groups_exist(karpenter: Karpenter, cluster: Cluster) -> Breaches:
         group = cluster.groups.get(name)
         if group is None:
             near = difflib.get_close_matches(name, compute, n=1)
-            yield Breach(
-                ("groups", index),
-                f"there is no node group `{name}`.",
-                write(near[0]) if near else _left_to_eks(karpenter),
+            yield at("groups", index).breach(
+                f"there is no node group `{name}`.", write(near[0]) if near else _left_to_eks(karpenter)
             )
         elif group.role != "compute":
-            yield Breach(
-                ("groups", index),
+            yield at("groups", index).breach(
                 f"`{name}` has the role {group.role}: Karpenter itself runs on these nodes and cannot launch "
                 "them.",
                 _left_to_eks(karpenter),
             )
         elif lower[name.lower()] > 1:
-            yield Breach(
-                ("groups", index),
+            yield at("groups", index).breach(
                 f"`{name}` is named {lower[name.lower()]} times; names in Kubernetes have no capitals.",
                 _left_to_eks(karpenter),
             )
@@ -63,8 +59,7 @@ def karpenter_excludes_ultraservers(karpenter: Karpenter, cluster: Cluster) -> B
     """Karpenter does not launch UltraServers."""
     for path, group in _groups(karpenter, cluster):
         if group.type and group.type.ultraserver:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{group.name}` has {group.type.name}, an UltraServer type, which EKS supports in managed "
                 "node groups only.",
                 _left_to_eks(karpenter).noting("the group is then a managed node group"),
@@ -78,14 +73,12 @@ def karpenter_counts(group: Group) -> Breaches:
         return
     count, most = group.settings.count, group.most_nodes
     if not most:
-        yield Breach(
-            ("count",),
+        yield at("count").breach(
             "count and max_count allow no node: Karpenter would never start one.",
             beside(max_count=1).noting("or as many nodes as it may start"),
         )
     elif count and most > count:
-        yield Breach(
-            ("max_count",),
+        yield at("max_count").breach(
             f"{count} fixed nodes and up to {most} for jobs are two pools: one pool of Karpenter has a fixed "
             "size, or grows from zero.",
             (beside(count=0) | drop()).noting(
@@ -99,8 +92,7 @@ def karpenter_static_nodes(karpenter: Karpenter, cluster: Cluster) -> Breaches:
     """Nodes that always run belong to a managed node group."""
     for path, group in _groups(karpenter, cluster):
         if count := group.settings.count:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{group.name}` has {count} fixed nodes, which require a feature of Karpenter that is "
                 "alpha; a newer image reaches a node only when its NodeClaim is deleted.",
                 _left_to_eks(karpenter).noting("a managed node group keeps nodes, too"),
@@ -113,20 +105,14 @@ def karpenter_settings(group: Group) -> Breaches:
     if not group.by_karpenter:
         return
     if group.settings.threads_per_core:
-        yield Breach(
-            ("threads_per_core",),
-            "Karpenter cannot turn multithreading on or off.",
-            drop(),
-        )
+        yield at("threads_per_core").breach("Karpenter cannot turn multithreading on or off.", drop())
     if group.settings.efa_interface == "efa":
-        yield Breach(
-            ("efa_interface",),
+        yield at("efa_interface").breach(
             "Karpenter's node classes take only interfaces of kind `interface` and `efa-only`.",
             write("efa-only"),
         )
     if isinstance(group.capacity, Reservation) and group.capacity.resource_group_arn:
-        yield Breach(
-            ("capacity", "resource_group_arn"),
+        yield at("capacity", "resource_group_arn").breach(
             "Karpenter selects reservations by id or tags, never by resource group, and uses none "
             "that is not selected.",
             ask("fact", "id: cr-..."),
@@ -138,8 +124,7 @@ def karpenter_needs_sqs_endpoint(network: Network, _: Karpenter) -> Breaches:
     """Karpenter in a closed network has an endpoint for SQS."""
     endpoints_made = network.vpc is None or network.vpc.create_endpoints
     if network.egress == "closed" and endpoints_made and "sqs" not in network.extra_endpoints:
-        yield Breach(
-            (),
+        yield at().breach(
             "egress is `closed` and there is no endpoint for Amazon SQS, where Karpenter learns that nodes "
             "are about to end.",
             inside(extra_endpoints=[*network.extra_endpoints, "sqs"]),
@@ -157,8 +142,7 @@ def karpenter_reserved_efa(karpenter: Karpenter, cluster: Cluster) -> Breaches:
     for path, group in _groups(karpenter, cluster):
         reserved = group.capacity.kind in ("reservation", "capacity-block")
         if reserved and group.type and group.type.efa_interfaces:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{group.name}` has reserved capacity and EFA interfaces: Karpenter was seen to treat such "
                 "capacity as unavailable, so that pods wait and no log says why.",
                 _left_to_eks(karpenter).noting(

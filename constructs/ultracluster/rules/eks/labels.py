@@ -8,7 +8,7 @@ from collections import Counter
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.model import Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import EKS
 
 NAMES = "Kubernetes documentation, Labels and Selectors, Taints and Tolerations"
@@ -46,8 +46,7 @@ def label_form(group: Group) -> Breaches:
         if why := _key_fault(key):
             yield Breach(path, f"the key `{key}` {why}.", rename(_fixed_key(key)))
         elif value and not _NAME.fullmatch(value):
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"the value `{value}` must be at most 63 letters, digits, `-`, `_` and `.`, with a letter or "
                 "digit first and last.",
                 write(_fixed(value)) if _fixed(value) else drop(),
@@ -62,17 +61,15 @@ def taint_form(group: Group) -> Breaches:
     for index, taint in enumerate(taints):
         path: YamlPath = ("taints", index)
         if why := _key_fault(taint.key):
-            yield Breach((*path, "key"), f"the key `{taint.key}` {why}.", write(_fixed_key(taint.key)))
+            yield at(*path, "key").breach(f"the key `{taint.key}` {why}.", write(_fixed_key(taint.key)))
         elif taint.value and not _NAME.fullmatch(taint.value):
-            yield Breach(
-                (*path, "value"),
+            yield at(*path, "value").breach(
                 f"the value `{taint.value}` must be at most 63 letters, digits, `-`, `_` and `.`, with a "
                 "letter or digit first and last.",
                 write(_fixed(taint.value)) if _fixed(taint.value) else drop(),
             )
         elif counts[taint.key, taint.effect] > 1:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{taint.key}` with {taint.effect} is given {counts[taint.key, taint.effect]} times; a node "
                 "has one taint for each key and effect.",
                 drop(),
@@ -84,8 +81,7 @@ def label_and_taint_count(group: Group) -> Breaches:
     """A group has at most 50 labels and 50 taints."""
     for key, count in (("labels", len(group.settings.labels)), ("taints", len(group.settings.taints))):
         if count > _MOST:
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 f"there are {count} {key}; a group may have {_MOST}.",
                 ask("decision", f"use {_MOST} or fewer"),
             )
@@ -102,7 +98,7 @@ def reserved_labels(group: Group) -> Breaches:
     for key in group.settings.labels:
         prefix, _, last = key.rpartition("/")
         if why := _foreign(prefix, key):
-            yield Breach(("labels", key), f"{why}.", rename(f"example.com/{last}"))
+            yield at("labels", key).breach(f"{why}.", rename(f"example.com/{last}"))
 
 
 def _foreign(prefix: str, key: str) -> str:

@@ -15,7 +15,7 @@ from ultracluster.config.remedy import anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import vpc_blocks
 from ultracluster.model.parent_zone import control_plane_zone
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 from ultracluster.rules.zones import in_local_zone, not_a_zone_of, unknown_zone, with_zone_of_region
 
@@ -33,14 +33,12 @@ def control_plane_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Breach
     others = _other_zones(cluster.home, network, settings)
     if network.vpc is None:
         if settings.control_plane_subnet_ids:
-            yield Breach(
-                _SUBNETS,
+            yield at(*_SUBNETS).breach(
                 "these subnets cannot be used: they exist in another VPC than the one that is created.",
                 drop(),
             )
         if settings.second_zone_id is None:
-            yield Breach(
-                (),
+            yield at().breach(
                 "EKS requires a second zone for the control plane. Nodes and file systems stay in "
                 f"{network.zone_id}; two small subnets are created for the control plane's interfaces.",
                 inside(second_zone_id=others[0])
@@ -49,22 +47,19 @@ def control_plane_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Breach
             )
         elif settings.second_zone_id == (first := control_plane_zone(network)):
             of = "network.zone_id" if first == network.zone_id else "the first zone that EKS takes"
-            yield Breach(
-                _ZONE,
+            yield at(*_ZONE).breach(
                 f"`{first}` is {of}, too: EKS requires two different zones for the control plane.",
                 write(*others) if others else ask("fact", "another zone of the Region"),
             )
         return
     if settings.second_zone_id:
-        yield Breach(
-            _ZONE,
+        yield at(*_ZONE).breach(
             f"second_zone_id has no effect: no subnet is created for the control plane in {network.vpc.id}, "
             "which exists.",
             drop().noting("name existing subnets: control_plane_subnet_ids: [subnet-..., subnet-...]"),
         )
     if len(settings.control_plane_subnet_ids) < 2:
-        yield Breach(
-            _SUBNETS if settings.control_plane_subnet_ids else (),
+        yield at(*_SUBNETS if settings.control_plane_subnet_ids else ()).breach(
             f"{network.vpc.id} exists, and EKS requires subnets of it in two zones or more for the control "
             "plane, each with 6 free addresses (16 advised), and with a route to AWS for the function that "
             "applies charts.",
@@ -99,8 +94,7 @@ def control_plane_zone_accepted(cluster: Cluster, settings: Eks | HyperPodEks, h
         elsewhere = write(*others) if others else ask("fact", "another zone of the Region")
         if nodes and in_local_zone(home, zone):
             elsewhere = with_zone_of_region(cluster, home)  # nodes stay; the control plane's subnets move
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{why}" + (", and one is created for it in the zone of the nodes." if nodes else "."),
             elsewhere.noting(
                 "or keep nodes there, with another zone in network.further_zones or an existing network.vpc "
@@ -147,7 +141,7 @@ def service_network(settings: Eks | HyperPodEks, network: Network) -> Breaches:
     elif vpc := next((one for one in vpc_blocks(network) if services.overlaps(one)), None):
         why = f"it overlaps the VPC ({vpc}): pods could not distinguish a service from a host."
     if why:
-        yield Breach(("service_cidr",), f"{text}: {why}", write(free_service_network(network)))
+        yield at("service_cidr").breach(f"{text}: {why}", write(free_service_network(network)))
 
 
 @EKS.warning(6, "EKS User Guide, Cluster API server endpoint")
@@ -156,8 +150,7 @@ def public_endpoint_restricted(endpoint: PublicEndpoint) -> Breaches:
     for index, cidr in enumerate(endpoint.cidrs):
         network = IPv4Network(cidr)
         if network.prefixlen < 16 and (public := public_addresses(network)):
-            yield Breach(
-                ("cidrs", index),
+            yield at("cidrs", index).breach(
                 f"{cidr} lets {public} addresses of the internet reach the Kubernetes API; only IAM "
                 "protects it.",
                 anywhere({("orchestrator", "endpoint"): {"kind": "private"}}).noting(
@@ -180,8 +173,7 @@ def public_client_networks(endpoint: PublicEndpoint) -> Breaches:
         if public_addresses(network) == 0:
             kept = range_of(network)
             what = f" ({kept.use}, {kept.source})" if kept else ""
-            yield Breach(
-                ("cidrs", index),
+            yield at("cidrs", index).breach(
                 f"no client has an address of {cidr}{what} at the public endpoint: it sees the public "
                 "address of a NAT gateway or of a company's exit. This entry lets nobody in.",
                 (drop() if some else private).noting(

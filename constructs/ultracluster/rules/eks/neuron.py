@@ -11,7 +11,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import YamlPath, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.team_shares import scheduler_of
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-23"
@@ -29,8 +29,7 @@ def neuron_scheduler_needs_devices(settings: Eks | HyperPodEks, cluster: Cluster
     if settings.neuron_scheduler and all(
         kind is not None and not _is_neuron(kind.accelerator) for kind in types
     ):
-        yield Breach(
-            ("neuron_scheduler",),
+        yield at("neuron_scheduler").breach(
             "no compute group has Trainium or Inferentia: Neuron's chart, which brings the extension, is not "
             "installed.",
             drop(),
@@ -42,8 +41,7 @@ def neuron_scheduler_reached(settings: Eks | HyperPodEks, cluster: Cluster) -> B
     """Jobs reach Neuron's scheduler extension."""
     scheduler = scheduler_of(cluster)
     if settings.neuron_scheduler and scheduler in ("volcano", "kai"):
-        yield Breach(
-            ("neuron_scheduler",),
+        yield at("neuron_scheduler").breach(
             f"pods of {scheduler} name its own scheduler and never reach Neuron's: devices that they get are "
             "not known to the extension, and may not be joined.",
             anywhere({("orchestrator", "scheduler"): "kueue"}) | drop(),
@@ -60,8 +58,7 @@ def neuron_scheduler_skew(settings: Eks | HyperPodEks) -> Breaches:
     minor, control_plane = int(found[1]), int(settings.kubernetes_version.partition(".")[2])
     if not control_plane - 1 <= minor <= control_plane:
         known = kube_scheduler_tag(settings.kubernetes_version)
-        yield Breach(
-            ("chart_values", NEURON, *_TAG),
+        yield at("chart_values", NEURON, *_TAG).breach(
             f"{given} with a control plane of {settings.kubernetes_version}: Kubernetes supports a scheduler "
             "of the same minor release, or of the one below.",
             write(known) if known else ask("fact", f"a tag of v{settings.kubernetes_version}"),
@@ -76,8 +73,7 @@ def neuron_plugin_for_ultraservers(group: Group, settings: Eks | HyperPodEks) ->
     if not kind or not kind.ultraserver or not _is_neuron(kind.accelerator) or not given:
         return
     if _numbers(str(given)) < _numbers(floor):
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"chart_values has Neuron's device plugin {given}, and nodes of UltraServers ({kind.name}) get "
             f"their labels from {floor} on: pods of a job would be spread over UltraServers.",
             anywhere({("orchestrator", "chart_values", NEURON, *_PLUGIN): charts()[NEURON]["device_plugin"]}),
@@ -89,8 +85,7 @@ def neuron_scheduler_image(settings: Eks | HyperPodEks) -> Breaches:
     """An image of the second scheduler is known for the release."""
     known = kube_scheduler_tag(settings.kubernetes_version)
     if settings.neuron_scheduler and known is None and not _value(settings, _TAG):
-        yield Breach(
-            ("neuron_scheduler",),
+        yield at("neuron_scheduler").breach(
             f"for Kubernetes {settings.kubernetes_version} no image of the second scheduler is known, and "
             "the chart's own is of an older release, which Kubernetes does not support beside it.",
             ask("fact", f"chart_values: {{{NEURON}: {{{': {'.join(map(str, _TAG))}: v1...}}}}}}}}"),

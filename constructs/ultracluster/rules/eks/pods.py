@@ -11,7 +11,7 @@ from ultracluster.model.devices import compute_domain_types
 from ultracluster.model.observability import collects, observability_of
 from ultracluster.model.team_shares import scheduler_of
 from ultracluster.rules.eks.groups import EKS_ONLY
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 GROUPS_THAT_FIT = 100
@@ -35,8 +35,7 @@ def system_nodes_fit_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Brea
             return  # unknown is not too small
         room += group.settings.count * max(0, most - every)
     if groups and once > room and groups[0].settings.count:
-        yield Breach(
-            ("node_groups", groups[0].name),
+        yield at("node_groups", groups[0].name).breach(
             f"add-ons, schedulers and operators are about {once} pods, in addition to {every} on each node; "
             f"system nodes have addresses for {room}: pods that do not fit wait, and their add-on or chart "
             "fails.",
@@ -54,8 +53,7 @@ def template_fits_groups(cluster: Cluster) -> Breaches:
     """The managed node groups fit into one CloudFormation template."""
     count = len(_managed(cluster))
     if GROUPS_THAT_FIT < count <= _most_groups():
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"there are {count} compute groups; the template of {GROUPS_THAT_FIT} is known to stay below "
             "CloudFormation's limit of 1 MB, that of more may not.",
             ask("decision", f"use {GROUPS_THAT_FIT} or fewer, or let Karpenter launch groups"),
@@ -72,8 +70,7 @@ def stack_fits_groups(cluster: Cluster) -> Breaches:
     """The managed node groups do not exceed the resources of a stack."""
     count = len(_managed(cluster))
     if count > _most_groups():
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"{count} compute groups are {_OF_A_GROUP * count + _OTHERS} resources or more; a stack may have "
             f"{_RESOURCES}.",
             ask("decision", f"use {GROUPS_THAT_FIT} or fewer, or let Karpenter launch groups"),

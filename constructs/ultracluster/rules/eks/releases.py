@@ -14,7 +14,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, ask, write
 from ultracluster.rules.deployed import is_deployed
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 from ultracluster.rules.today import today
 
@@ -36,8 +36,7 @@ def kubernetes_release_offered(settings: Eks | HyperPodEks) -> Breaches:
     release, releases = settings.kubernetes_version, kubernetes_releases()
     support = kubernetes_support(release)
     if support is None and _minor(release) > _minor(releases[-1]):
-        yield Breach(
-            _VERSION,
+        yield at(*_VERSION).breach(
             f"this package has no add-on versions for {release}, only for {releases[0]} to {releases[-1]}.",
             # a control plane that has it does not go back
             ask("action", f"update this package to one that has {release}")
@@ -46,10 +45,8 @@ def kubernetes_release_offered(settings: Eks | HyperPodEks) -> Breaches:
         )
     elif support is None or support.phase(today()) == "ended":
         until = f" on {support.extended_ends}" if support else ""
-        yield Breach(
-            _VERSION,
-            f"extended support of {release} ended{until}: EKS creates no cluster with it.",
-            _advised(release),
+        yield at(*_VERSION).breach(
+            f"extended support of {release} ended{until}: EKS creates no cluster with it.", _advised(release)
         )
 
 
@@ -58,8 +55,7 @@ def standard_support(settings: Eks | HyperPodEks) -> Breaches:
     """The Kubernetes release is in standard support."""
     support = kubernetes_support(settings.kubernetes_version)
     if support and support.phase(today()) == "extended":
-        yield Breach(
-            _VERSION,
+        yield at(*_VERSION).breach(
             f"{support.release} left standard support on {support.standard_ends}: "
             f"{_consequence(settings, support)}.",
             _advised(support.release),
@@ -76,8 +72,7 @@ def standard_support_ends(settings: Eks | HyperPodEks) -> Breaches:
         soon = UNSETTLED_DAYS
         advised = advised.noting("or acknowledge this until AWS's pages on HyperPod agree on it")
     if support and 0 < (left := (support.standard_ends - today()).days) <= soon:
-        yield Breach(
-            _VERSION,
+        yield at(*_VERSION).breach(
             f"{support.release} leaves standard support on {support.standard_ends}, {left} days from now: "
             f"from then on {_consequence(settings, support)}.",
             advised,
@@ -89,8 +84,7 @@ def kubectl_skew(settings: Eks | HyperPodEks) -> Breaches:
     """The kubectl that applies charts supports the control plane's release."""
     release, ours = settings.kubernetes_version, kubectl_release()
     if kubernetes_support(release) and abs(_minor(release) - _minor(ours)) > 1:
-        yield Breach(
-            _VERSION,
+        yield at(*_VERSION).breach(
             f"charts and manifests are applied by kubectl {ours}, which Kubernetes supports with releases "
             f"next to its own, not with {release}.",
             _advised(release).noting("or acknowledge that you have tried it"),
@@ -102,8 +96,7 @@ def node_image_release(settings: Eks | HyperPodEks) -> Breaches:
     """EKS's node image is built for the control plane's Kubernetes release."""
     image, release = settings.node_image_release or "", settings.kubernetes_version
     if image.count(".") == 2 and not image.startswith(f"{release}."):
-        yield Breach(
-            ("node_image_release",),
+        yield at("node_image_release").breach(
             f"{image} is an image for another Kubernetes release than {release}: EKS refuses the node group.",
             write(image.rpartition("-")[2]).noting(
                 f"only the date; or a release that begins with {release}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Serving
 from ultracluster.config.remedy import DROP, Remedy, ask, relative, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import EKS
 
 LWS = "kubernetes-sigs/lws v0.10.0, docs: a replica over several nodes is a LeaderWorkerSet"
@@ -26,14 +26,11 @@ def serving_groups(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
         if group is None:
             yield Breach(place, f"there is no compute group `{name}`.", _other(cluster))
         elif group.restricted:
-            yield Breach(
-                place,
-                f"`{name}` is restricted: only AWS's own images for Nova run there.",
-                _other(cluster),
+            yield at(*place).breach(
+                f"`{name}` is restricted: only AWS's own images for Nova run there.", _other(cluster)
             )
         elif any(not _nvidia(known.name, group) for known in group.known_types):
-            yield Breach(
-                place,
+            yield at(*place).breach(
                 f"`{name}` has {group.settings.instance_type}, and servers of vLLM and SGLang are written "
                 "for NVIDIA GPUs.",
                 _other(cluster),
@@ -45,8 +42,7 @@ def serving_over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Breache
     """A replica over several nodes has the LeaderWorkerSet that keeps them together."""
     serving = settings.serving
     if serving and serving.over_nodes and not settings.leader_worker_set:
-        yield Breach(
-            ("orchestrator", "serving", "over_nodes"),
+        yield at("orchestrator", "serving", "over_nodes").breach(
             "the pods of one replica are a LeaderWorkerSet, which is not installed: `leader_worker_set` is "
             "off.",
             relative({("leader_worker_set",): True}, up=2) | write(False),
@@ -64,16 +60,14 @@ def disaggregated_serving_needs_efa(cluster: Cluster, settings: Eks | HyperPodEk
     for name, group in found:
         kind = group.type if group else None
         if kind and not kind.least_efa_interfaces:
-            yield Breach(
-                place,
+            yield at(*place).breach(
                 f"{kind.name} of `{name}` has no EFA: a cache would go over TCP, which takes longer than to "
                 "work it out again.",
                 write(False),
             )
     nodes = sum(group.most_nodes for _, group in found if group)
     if all(group for _, group in found) and nodes < 2:
-        yield Breach(
-            place,
+        yield at(*place).breach(
             f"prefill and decode have nodes of their own, and these groups have {nodes} together.",
             write(False).noting("or another node"),
         )
@@ -90,8 +84,7 @@ def serving_outlives_reservation(cluster: Cluster, serving: Serving) -> Breaches
     for index, name in enumerate(serving.groups):
         group = cluster.with_role("compute").get(name)
         if group and group.capacity.kind in ("capacity-block", "training-plan"):
-            yield Breach(
-                ("orchestrator", "serving", "groups", index),
+            yield at("orchestrator", "serving", "groups", index).breach(
                 f"`{name}` has its nodes for a time only ({group.capacity.kind}): what is served on them "
                 "ends with it.",
                 _lasting(cluster).noting("or acknowledge that the service may end then"),
@@ -102,8 +95,7 @@ def serving_outlives_reservation(cluster: Cluster, serving: Serving) -> Breaches
 def serving_gpus_requestable(cluster: Cluster, settings: Eks | HyperPodEks) -> Breaches:
     """GPUs are a resource that model servers can request."""
     if settings.serving and settings.gpu_plugin == "none":
-        yield Breach(
-            ("orchestrator", "gpu_plugin"),
+        yield at("orchestrator", "gpu_plugin").breach(
             "nothing makes GPUs a resource of Kubernetes, and model servers request them: their pods would "
             "wait forever.",
             write("device-plugin", "gpu-operator"),

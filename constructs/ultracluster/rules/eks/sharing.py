@@ -11,7 +11,7 @@ from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop
 from ultracluster.model import Group
 from ultracluster.model.mig import gpu_layouts
 from ultracluster.rules.eks.groups import EKS_ONLY
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-21"
@@ -26,8 +26,7 @@ def mig_by_label(group: Group) -> Breaches:
     """MIG is set with mig_profile, not with a label."""
     label = group.settings.labels.get(MIG_LABEL)
     if label and _judged(group):
-        yield Breach(
-            ("labels", MIG_LABEL),
+        yield at("labels", MIG_LABEL).breach(
             f"the label `{label}` is not checked against the GPU; nodes whose GPUs lack the profile run no "
             "pods.",
             _profile_of_label(group, label),
@@ -52,8 +51,7 @@ def mig_profile_exists(group: Group) -> Breaches:
             else "it cannot be divided into MIG instances"
         )
         near = _nearest_profile(profile, kind)
-        yield Breach(
-            (key,),
+        yield at(key).breach(
             f"`{profile}` on {kind.name} ({what}): {has}.",
             write(near if key == "mig_profile" else _nearest_layout(group, kind)) if near else drop(),
         )
@@ -68,14 +66,12 @@ def sharing_plugin(group: Group, settings: Eks | HyperPodEks) -> Breaches:
         return
     plugin = settings.gpu_plugin
     if group.settings.mig_key and plugin != "gpu-operator":
-        yield Breach(
-            (group.settings.mig_key,),
+        yield at(group.settings.mig_key).breach(
             f"gpu_plugin is {plugin}, and the MIG manager that divides GPUs is a part of the GPU operator.",
             anywhere({("orchestrator", "gpu_plugin"): "gpu-operator"}),
         )
     if group.settings.gpu_time_slices and plugin == "none":
-        yield Breach(
-            ("gpu_time_slices",),
+        yield at("gpu_time_slices").breach(
             "gpu_plugin is none, and only the device plugin can give a GPU to several pods.",
             anywhere({("orchestrator", "gpu_plugin"): "device-plugin"}),
         )
@@ -92,12 +88,11 @@ def mig_layout_fits(group: Group) -> Breaches:
     if not layout or kind is None or not mig_profiles(kind):
         return
     if group.settings.mig_profile:
-        yield Breach(("mig_layout",), "mig_profile cuts the same GPUs: one of the two.", drop())
+        yield at("mig_layout").breach("mig_profile cuts the same GPUs: one of the two.", drop())
         return
     layouts, gpus = gpu_layouts(group.settings, kind), kind.accelerator.count if kind.accelerator else 0
     if isinstance(layout, tuple) and len(layouts) != gpus:
-        yield Breach(
-            ("mig_layout",),
+        yield at("mig_layout").breach(
             f"{len(layouts)} entries, and {kind.name} has {gpus} GPUs: one for each, `{{}}` to stay whole.",
             write([dict(layouts[number % len(layouts)]) for number in range(gpus)]),
         )
@@ -105,8 +100,7 @@ def mig_layout_fits(group: Group) -> Breaches:
         if one in layouts[:number] or not set(one) <= set(mig_profiles(kind)) or fits_on_gpu(kind, one):
             continue
         asked = ", ".join(f"{count} x {profile}" for profile, count in one.items())
-        yield Breach(
-            ("mig_layout", number) if isinstance(layout, tuple) else ("mig_layout",),
+        yield at(*("mig_layout", number) if isinstance(layout, tuple) else ("mig_layout",)).breach(
             f"{asked} have no place on one GPU of {kind.name}: each takes some of its 7 compute slices "
             "and 8 slices of memory, side by side.",
             write(_that_fits(kind, one)),
@@ -120,14 +114,11 @@ def shared_gpus(group: Group) -> Breaches:
     if not slices and not mig:
         return
     if group.role != "compute":
-        yield Breach(
-            (mig or "gpu_time_slices",),
-            f"nodes of role {group.role} run no jobs, and no device plugin for them is installed.",
-            drop(),
+        yield at(mig or "gpu_time_slices").breach(
+            f"nodes of role {group.role} run no jobs, and no device plugin for them is installed.", drop()
         )
     elif slices and mig:
-        yield Breach(
-            ("gpu_time_slices",),
+        yield at("gpu_time_slices").breach(
             "GPUs divided by MIG cannot be time-sliced as well: pods that share a MIG instance would lose "
             "the memory of their own that MIG gives them.",
             drop() | beside(**{mig: DROP}),
@@ -136,10 +127,8 @@ def shared_gpus(group: Group) -> Breaches:
         accelerator = group.type.accelerator
         if accelerator is None or accelerator.manufacturer != "NVIDIA":
             what = f"{accelerator.name}, which is not NVIDIA's" if accelerator else "no accelerator"
-            yield Breach(
-                ("gpu_time_slices",),
-                f"{group.type.name} has {what}: there is no GPU to share.",
-                drop(),
+            yield at("gpu_time_slices").breach(
+                f"{group.type.name} has {what}: there is no GPU to share.", drop()
             )
 
 
@@ -152,8 +141,7 @@ def shared_gpus(group: Group) -> Breaches:
 def time_slices_exclude_efa(group: Group) -> Breaches:
     """Nodes with EFA do not time-slice their GPUs."""
     if group.settings.gpu_time_slices and group.type and group.type.efa_interfaces != 0:
-        yield Breach(
-            ("gpu_time_slices",),
+        yield at("gpu_time_slices").breach(
             f"{group.type.name} has EFA, and a job on several nodes is as slow as its slowest GPU: any other "
             "pod on a GPU may take its time and memory.",
             drop().noting("use a type without EFA for notebooks and small models"),

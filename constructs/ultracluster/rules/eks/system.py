@@ -13,7 +13,7 @@ from ultracluster.config.remedy import drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.inference import S3_DRIVER, S3_DRIVER_FLOOR
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-22"
@@ -36,8 +36,7 @@ def chart_tolerations(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches
             if any(all(_tolerated(taint, tolerations) for taint in taints) for taints in tainted.values()):
                 continue
             first = next(iter(tainted))
-            yield Breach(
-                ("chart_values", name, *key.split(".")),
+            yield at("chart_values", name, *key.split(".")).breach(
                 f"the chart's pods cannot run on any system group: `{first}` has {_words(tainted[first])}, "
                 "which this list does not tolerate. They would wait forever.",
                 drop().noting("the default list tolerates it"),
@@ -59,8 +58,7 @@ def system_taints_of_addons(cluster: Cluster, settings: HyperPodEks) -> Breaches
     if not tainted or not names:
         return
     first = next(iter(tainted))
-    yield Breach(
-        ("node_groups", first, "taints"),
+    yield at("node_groups", first, "taints").breach(
         f"every system group has taints, and AWS does not publish how pods of {', '.join(names)} can "
         f"tolerate {_words(tainted[first])}: unless they run on HyperPod's nodes, they wait forever.",
         drop().noting("or add a system group without taints"),
@@ -79,8 +77,7 @@ def system_taints_of_mountpoint(cluster: Cluster, settings: Eks | HyperPodEks) -
     tainted = _hard_taints(cluster)
     if settings.mountpoint_s3 and tainted:
         first = next(iter(tainted))
-        yield Breach(
-            ("node_groups", first, "taints"),
+        yield at("node_groups", first, "taints").breach(
             "every system group has taints, and the add-on that mounts `mountpoint_s3` has no setting by "
             f"which its controller tolerates {_words(tainted[first])}: without it nothing is mounted.",
             drop().noting("or add a system group without taints"),
@@ -92,8 +89,7 @@ def driver_takes_pod_identity(settings: HyperPodEks) -> Breaches:
     """The driver of mountpoint_s3 takes a role by Pod Identity."""
     written = dict(settings.addon_versions).get(S3_DRIVER)
     if settings.mountpoint_s3 and written and addon_order(written) < addon_order(S3_DRIVER_FLOOR):
-        yield Breach(
-            ("addon_versions", S3_DRIVER),
+        yield at("addon_versions", S3_DRIVER).breach(
             f"{written} takes no role by Pod Identity, by which `mountpoint_s3` is reached: "
             f"{S3_DRIVER_FLOOR} is the first that does.",
             drop() | write(addon_version(S3_DRIVER, settings.kubernetes_version)),
@@ -107,8 +103,7 @@ def bucket_driver_role(settings: HyperPodEks) -> Breaches:
     """The one driver that mounts buckets has one role."""
     wanted = settings.inference
     if settings.mountpoint_s3 and wanted and wanted.model_reader_role_arn:
-        yield Breach(
-            ("inference", "model_reader_role_arn"),
+        yield at("inference", "model_reader_role_arn").breach(
             "one driver mounts models and the volumes of `mountpoint_s3`, by the role that is made for "
             "these: this one would have no effect.",
             drop().noting("and name the buckets of models in model_buckets"),

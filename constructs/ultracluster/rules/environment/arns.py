@@ -8,7 +8,7 @@ from ultracluster.config.base import is_token
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import anywhere, ask
 from ultracluster.rules.arn_values import arns
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
 
 MAY_BE_ELSEWHERE: frozenset[YamlPath] = frozenset(
@@ -26,15 +26,13 @@ def arn_region(environment: Environment, home: Region) -> Breaches:
     for path, arn in arns(environment):
         _, partition, service, where, *_ = arn.split(":")
         if partition != home.partition:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"the ARN is of the partition `{partition}`, and {home.name} belongs to "
                 f"`{home.partition}`. Partitions share neither accounts nor resources.",
                 ask("fact", f"an ARN that begins with arn:{home.partition}:{service}:{home.name}:"),
             )
         elif where and where != home.name and path not in MAY_BE_ELSEWHERE:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"the ARN is of {where}, and the environment is in {home.name}. What is deployed "
                 f"in one Region cannot use what {service} has in another.",
                 ask("fact", f"an ARN that begins with arn:{partition}:{service}:{home.name}:"),
@@ -49,8 +47,7 @@ def arn_account(environment: Environment) -> Breaches:
     for path, arn in arns(environment):
         owner = arn.split(":")[4]
         if owner not in ("", "aws", environment.account) and path not in MAY_BE_ELSEWHERE:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"the ARN is of account {owner}, and the environment is deployed to "
                 f"{environment.account}. AWS denies the use unless {owner} shares the resource: by "
                 "the policy of the key or secret, or by AWS Resource Access Manager.",
@@ -74,8 +71,7 @@ def account_named_with_arns(environment: Environment) -> Breaches:
     if not owners:
         return
     names, (first, *_) = ", ".join(sorted(owners)), owners.values()
-    yield Breach(
-        first,
+    yield at(*first).breach(
         f"the file has ARNs of account {names} and no `account`: with credentials of another account AWS "
         "refuses what the ARN names, in the middle of the deploy.",
         anywhere({("account",): next(iter(owners))}) if len(owners) == 1 else ask("decision", "`account`"),

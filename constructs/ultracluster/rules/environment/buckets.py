@@ -9,7 +9,7 @@ from ultracluster.config.environment import Software
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask
 from ultracluster.config.storage import DataRepository, ExistingBucket, JobBucket
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
 
 _RESERVED_BEGINNINGS = ("xn--", "sthree-", "amzn-s3-demo-")
@@ -34,8 +34,7 @@ def bucket_names(owner: DataRepository | ExistingBucket | JobBucket | Software) 
         case Software(mirror=mirror):
             path, name = ("mirror",), s3_place(mirror)[0] if mirror else ""
     if why := _why_not(name or ""):
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"`{name}` cannot be the name of a bucket: {why}.",
             ask("fact", "the name of the bucket, as `aws s3 ls` prints it"),
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from ultracluster.config import Environment, InvalidEnvironmentError, load
 from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.remedy import ask
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import CPY
 
 _NAME_IT = "or say why it is right in an `acknowledge:` entry of one of the files"
@@ -33,8 +33,7 @@ def capacity_used_once(environment: Environment) -> Breaches:
         others = [one for one in beside(environment, "CPY001", capacity) if capacity in capacities(one)]
         if others:
             names = ", ".join(f"{other.file.name} ({other.name})" for other in others)
-            yield Breach(
-                ("node_groups", group, "capacity"),
+            yield at("node_groups", group, "capacity").breach(
                 f"{capacity} is named by {names}, too: the nodes of all of them have to fit into "
                 "it, and where it is used fully, none of these starts.",
                 ask("fact", "the capacity that is meant for this environment").noting(_NAME_IT),
@@ -56,8 +55,7 @@ def bucket_of_a_copy(environment: Environment) -> Breaches:
     for other in beside(environment, "CPY002", *folders):
         shared = [folder for folder in folders if folder in own_folders(other)]
         if shared and other.storage == environment.storage:
-            yield Breach(
-                ("storage", "lustre", "data_repositories", shared[0]),
+            yield at("storage", "lustre", "data_repositories", shared[0]).breach(
                 f"the storage is that of {other.file.name} ({other.name}), but {', '.join(shared)} of "
                 f"{environment.name} is linked with a bucket of its own: where there is none yet it is made "
                 f"new and empty, and what {other.name} keeps is not in it.",

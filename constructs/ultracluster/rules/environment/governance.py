@@ -6,7 +6,7 @@ from ultracluster.catalog import Region
 from ultracluster.config import Environment
 from ultracluster.config.governance import Governance
 from ultracluster.config.remedy import ask
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GOV
 
 
@@ -20,15 +20,13 @@ def permissions_boundary(governance: Governance, home: Region, environment: Envi
     _, partition, _, _, owner, _ = governance.permissions_boundary.split(":", 5)
     wanted = f"an ARN that begins with arn:{home.partition}:iam::{environment.account or '<account>'}:policy/"
     if partition != home.partition:
-        yield Breach(
-            ("permissions_boundary",),
+        yield at("permissions_boundary").breach(
             f"the policy is of the partition `{partition}`, and {home.name} belongs to `{home.partition}`: "
             "IAM would refuse every role.",
             ask("fact", wanted),
         )
     elif environment.account and owner not in (environment.account, "aws"):
-        yield Breach(
-            ("permissions_boundary",),
+        yield at("permissions_boundary").breach(
             f"the policy is of account {owner}, and the roles are made in {environment.account}: IAM takes a "
             "boundary of the role's own account only.",
             ask("fact", wanted),

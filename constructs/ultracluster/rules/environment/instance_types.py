@@ -6,7 +6,7 @@ from ultracluster.catalog import instance_type, instance_types, nearest_instance
 from ultracluster.config import Environment
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
 
 
@@ -25,8 +25,7 @@ def instance_type_known(group: Group, environment: Environment | None) -> Breach
     near += nearest_instance_types(name)
     if group.in_service:
         near = [other for other in near if not (known := instance_type(other)) or known.hyperpod]
-    yield Breach(
-        ("instance_type",),
+    yield at("instance_type").breach(
         f"the catalogue has no instance type `{name}`: its network cards, addresses and "
         "place in HyperPod are unknown, and nothing about this group can be checked.",
         (write(*near) if near else ask("fact", "a type of the catalogue")).noting(
@@ -47,8 +46,7 @@ def instance_type_estimated(group: Group) -> Breaches:
     if type_ is None or not type_.estimated or group.in_service:  # HyperPod's own list refuses it
         return
     alike = [one.name for one in instance_types().values() if one.architecture == type_.architecture]
-    yield Breach(
-        ("instance_type",),
+    yield at("instance_type").breach(
         f"the catalogue has no `{type_.name}`: {type_.vcpu} vCPUs, {type_.memory_gib:g} GiB and "
         f"{type_.ipv4_per_interface} addresses on an interface are estimates by its name, and no price is "
         "known.",
@@ -61,8 +59,7 @@ def declaration_outdated(cluster: Cluster) -> Breaches:
     """A declared instance type is not in the catalogue yet."""
     for name in cluster.environment.instance_types:
         if instance_type(name):
-            yield Breach(
-                ("instance_types", name),
+            yield at("instance_types", name).breach(
                 f"the catalogue now has `{name}`. Its figures are compared with AWS's, so they are "
                 "used and this declaration is not.",
                 drop(),
@@ -75,8 +72,7 @@ def declaration_unused(cluster: Cluster) -> Breaches:
     used = {group.settings.instance_type for group in cluster.groups.values()}
     for name, declared in cluster.environment.instance_types.items():
         if name not in used and not instance_type(name) and not declared.announced:
-            yield Breach(
-                ("instance_types", name),
+            yield at("instance_types", name).breach(
                 f"`{name}` is declared and no node group uses it.",
                 drop().noting(f"or write instance_type: {name} in a node group"),
             )
@@ -97,8 +93,9 @@ def type_facts(cluster: Cluster) -> Breaches:
             continue
         reported.add(type_.name)
         place = f"instance_types.{type_.name}" if type_.declared else "its row in the catalogue"
-        yield Breach(
-            ("instance_types", type_.name) if type_.declared else ("node_groups", name, "instance_type"),
+        yield at(
+            *("instance_types", type_.name) if type_.declared else ("node_groups", name, "instance_type")
+        ).breach(
             f"facts of {type_.name} are missing: {', '.join(unknown)}. Its nodes go by what they find in "
             "their hardware, and do without what cannot be found there; plans leave it out.",
             ask("fact", f"add {', '.join(unknown)} to {place}"),

@@ -9,7 +9,7 @@ from ultracluster.config.remedy import Remedy, anywhere, ask
 from ultracluster.model import Cluster, Group
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
 from ultracluster.rules.zones import in_local_zone, new_zone_of_region, with_zone_of_region
 
@@ -39,7 +39,7 @@ def local_zone_routes(cluster: Cluster, home: Region) -> Breaches:
         why = f"the interface endpoints ({', '.join(interfaces)}) would be in {zone}, which may have none."
     else:
         return
-    yield Breach(("network", "zone_id"), why, with_zone_of_region(cluster, home))
+    yield at("network", "zone_id").breach(why, with_zone_of_region(cluster, home))
 
 
 @ENV.error(
@@ -57,8 +57,7 @@ def local_zone_entrances(cluster: Cluster, home: Region) -> Breaches:
         if group.role not in ENTRANCES or not in_local_zone(home, group.zone_id):
             continue
         balancer = cluster.traits.own_stack and group.role == "login"
-        yield Breach(
-            ("node_groups", name),
+        yield at("node_groups", name).breach(
             f"{group.settings.instance_type} would be in {group.zone_id}: a "
             f"{ZONE_WORDS[zone_kind(group.zone_id)]} has few types."
             + (
@@ -77,8 +76,7 @@ def nodes_in_kind_of_zone(cluster: Cluster, home: Region) -> Breaches:
             continue
         for name, group in cluster.groups.items():
             if zone_kind(group.zone_id) in row.kinds and in_local_zone(home, group.zone_id):
-                yield Breach(
-                    ("node_groups", name),
+                yield at("node_groups", name).breach(
                     f"its nodes would be in {group.zone_id}: {row.why}.",
                     ask("decision", "network.zone_id: a zone of the Region, or a Local Zone"),
                 )

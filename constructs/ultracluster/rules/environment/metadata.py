@@ -7,7 +7,7 @@ from ultracluster.config.environment import Access
 from ultracluster.config.remedy import drop
 from ultracluster.config.session_user import IMAGE_USERS
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
 
 _DATE = "2026-11-22"
@@ -20,8 +20,7 @@ def metadata_users_are_services(access: Access, environment: Environment) -> Bre
     """metadata_users are of services, not of people."""
     for number, user in enumerate(access.metadata_users):
         if user in (*_PEOPLE, environment.session_user):
-            yield Breach(
-                ("metadata_users", number),
+            yield at("metadata_users", number).breach(
                 f"people log in as {user}: they, and every job that they start, would have the credentials "
                 "of the node's role. Jobs get to S3 by storage.job_buckets.",
                 drop(),
@@ -32,8 +31,6 @@ def metadata_users_are_services(access: Access, environment: Environment) -> Bre
 def metadata_on_slurm(access: Access, cluster: Cluster) -> Breaches:
     """On Slurm nodes the instance metadata is for services."""
     if cluster.traits.slurm and access.node_metadata == "everyone":
-        yield Breach(
-            ("node_metadata",),
-            "every user, and every job, has the credentials of the node's role: what it may, all may.",
-            drop(),
+        yield at("node_metadata").breach(
+            "every user, and every job, has the credentials of the node's role: what it may, all may.", drop()
         )

@@ -9,7 +9,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import ENV, HYPERPOD
 from ultracluster.rules.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
@@ -26,8 +26,7 @@ def region_exists(cluster: Cluster) -> Breaches:
     """The Region is one that AWS has."""
     if cluster.home is None:
         near = nearest_regions(cluster.region)
-        yield Breach(
-            ("region",),
+        yield at("region").breach(
             f"`{cluster.region}` is not an AWS Region: no stack can be deployed to it.",
             moved_to(cluster, *(near or ["us-east-1"])),
         )
@@ -42,8 +41,7 @@ def region_exists(cluster: Cluster) -> Breaches:
 def region_has_hyperpod(home: Region) -> Breaches:
     """The Region has HyperPod."""
     if home.hyperpod is False:
-        yield Breach(
-            (),
+        yield at().breach(
             f"CloudFormation was not seen to have AWS::SageMaker::Cluster in {home.name}. If that "
             "still holds, the cluster stack cannot be created. The table may be behind AWS.",
             ask(
@@ -75,8 +73,7 @@ def local_zone(network: Network, home: Region, cluster: Cluster | None) -> Breac
     zone_id = network.zone_id
     if not_a_zone_of(home, zone_id, _ZONE_ID) or not in_local_zone(home, zone_id):
         return
-    yield Breach(
-        _ZONE_ID,
+    yield at(*_ZONE_ID).breach(
         f"`{zone_id}` is a {ZONE_WORDS[zone_kind(zone_id)]} of {home.name}. The account must opt in to it "
         f"before a subnet can be made there. What it lacks, rules ENV032 and ENV033 say.",
         advised_zone(home, cluster.second_zones if cluster else ()).noting("or opt in to it first"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ultracluster.config import Environment
 from ultracluster.config.remedy import drop
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
 
 
@@ -14,8 +14,7 @@ from ultracluster.rules.sets import ENV
 def price_file_exists(environment: Environment) -> Breaches:
     """The file of prices that is named exists."""
     if environment.prices and not (environment.file.parent / environment.prices).is_file():
-        yield Breach(
-            ("prices",),
+        yield at("prices").breach(
             f"{environment.prices} does not exist: costs are estimated with the shipped prices.",
             drop().noting(f"or write it: ultracluster prices update {environment.asked_as}"),
         )

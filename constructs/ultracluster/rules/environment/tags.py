@@ -7,7 +7,7 @@ import unicodedata
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.remedy import ask, drop, rename, write
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
 
 TAGS_OF_OURS = (ENVIRONMENT_TAG, "Name")
@@ -21,8 +21,7 @@ def tag_count(environment: Environment) -> Breaches:
     """There are at most 48 tags: AWS takes 50 on a resource, and two are added."""
     most = _MAX_TAGS - len(TAGS_OF_OURS)
     if len(environment.tags) > most:
-        yield Breach(
-            ("tags",),
+        yield at("tags").breach(
             f"{len(environment.tags)} tags. AWS takes {_MAX_TAGS} on a resource, and "
             f"{' and '.join(f'`{tag}`' for tag in TAGS_OF_OURS)} are added to these.",
             ask("decision", f"at most {most} tags"),
@@ -38,8 +37,7 @@ def tag_case(environment: Environment) -> Breaches:
         if first == key and key != TAGS_OF_OURS[0]:
             continue
         whose = "which is set on every resource" if first == TAGS_OF_OURS[0] else "which stands above"
-        yield Breach(
-            ("tags", key),
+        yield at("tags", key).breach(
             f"`{key}` is the same key as `{first}`, {whose}. IAM does not tell tag keys apart by "
             "case and refuses the role that carries both.",
             drop().noting("or rename it"),
@@ -54,8 +52,7 @@ def tag_characters(environment: Environment) -> Breaches:
             wrong = {sign for sign in text if not _in_tags(sign)}
             if wrong:
                 fixed = "".join("-" if sign in wrong else sign for sign in text)
-                yield Breach(
-                    ("tags", key),
+                yield at("tags", key).breach(
                     f"the {what} `{text}` has {' '.join(sorted(wrong))}; FSx and others refuse the "
                     f"resource. Letters, digits, spaces and {' '.join(_IN_TAGS)} are taken.",
                     rename(fixed) if what == "key" else write(fixed),
@@ -72,8 +69,7 @@ def reserved_tags(environment: Environment) -> Breaches:
     for key in environment.tags:
         if key.lower().startswith("aws:"):
             own = key[4:].lstrip(": ")
-            yield Breach(
-                ("tags", key),
+            yield at("tags", key).breach(
                 f"`{key}` begins with `aws:`, in whatever case, which AWS keeps for tags of its own.",
                 rename(own) if own and own not in environment.tags else drop(),
             )

@@ -9,7 +9,7 @@ from ultracluster.catalog import instance_type, nearest_instance_types, ultraser
 from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP
 
 DATE = "2026-11-23"
@@ -28,8 +28,7 @@ def type_announced(group: Group, cluster: Cluster) -> Breaches:
         declared = cluster.environment.instance_types.get(kind.name) if kind and kind.declared else None
         if kind is None or declared is None or not declared.announced:
             continue
-        yield Breach(
-            ("instance_types", number - 1) if number else ("instance_type",),
+        yield at(*("instance_types", number - 1) if number else ("instance_type",)).breach(
             f"{kind.name} is announced, and AWS's API does not have this name yet: nodes cannot be launched, "
             "and their real figures may differ from those declared. Until then rules and plans go by the "
             "declaration.",
@@ -49,16 +48,14 @@ def declared_names(declared: DeclaredInstanceType) -> Breaches:
     """A declared type names an instance type and UltraServers of the catalogue."""
     model = declared.network_like
     if model and instance_type(model) is None:
-        yield Breach(
-            ("network_like",),
+        yield at("network_like").breach(
             f"the catalogue has no instance type `{model}`, whose network cards the type should have.",
             write(*nearest_instance_types(model, count=1)),
         )
     for index, name in enumerate(declared.ultraservers):
         if name not in ultraservers():
             near = difflib.get_close_matches(name, ultraservers(), n=1, cutoff=0)
-            yield Breach(
-                ("ultraservers", index),
+            yield at("ultraservers", index).breach(
                 f"the catalogue has no UltraServer `{name}`: how many instances share its links is unknown.",
                 write(*near),
             )
@@ -80,8 +77,7 @@ def whole_ultraservers(group: Group) -> Breaches:
     settings = group.settings
     for key, nodes in (("count", settings.count), ("max_count", settings.max_count or 0)):
         if nodes % least:
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 f"{nodes} nodes are no whole UltraServers of {_numbers(kind.ultraserver)} {kind.name}: the "
                 f"last {nodes % least} have {kind.link} to no others, and the whole block is billed.",
                 write(nodes + least - nodes % least).noting("or acknowledge this where the rest is a spare"),
@@ -93,8 +89,7 @@ def declared_cards(declared: DeclaredInstanceType) -> Breaches:
     """A declared type has an EFA on as many network cards as the type that it is like."""
     model = instance_type(declared.network_like) if declared.network_like else None
     if model and declared.efa_interfaces > len(model.efa_cards):
-        yield Breach(
-            ("efa_interfaces",),
+        yield at("efa_interfaces").breach(
             f"{declared.efa_interfaces} EFA interfaces, and only {len(model.efa_cards)} network cards of "
             f"{model.name} take one.",
             write(len(model.efa_cards)) | beside(network_like=DROP),

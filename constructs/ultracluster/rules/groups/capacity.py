@@ -9,7 +9,7 @@ from ultracluster.config.capacity import STAND_IN, CapacityBlock, Reservation
 from ultracluster.config.remedy import Remedy, ask, beside, drop, write
 from ultracluster.model import Group
 from ultracluster.model.capacity import Decision, decide, fabric_of
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import GRP, kinds_with
 from ultracluster.rules.today import today
 
@@ -46,8 +46,7 @@ def reservation_group_in_local_zone(group: Group) -> Breaches:
     """A reservation in a Local Zone is named by its id."""
     capacity = group.capacity
     if isinstance(capacity, Reservation) and capacity.resource_group_arn and is_local_zone(group.zone_id):
-        yield Breach(
-            (*CAPACITY, "resource_group_arn"),
+        yield at(*CAPACITY, "resource_group_arn").breach(
             f"{group.zone_id} is a Local Zone, where EC2 has no groups of Capacity Reservations.",
             drop() & beside(id=STAND_IN).noting("with the id of your reservation"),
         )
@@ -65,8 +64,7 @@ def spot_for_compute(group: Group) -> Breaches:
     if group.capacity.takes_back and group.role in ("controller", "login"):
         lost = "stops the queue" if group.role == "controller" else "ends people's sessions"
         who = "AWS takes Spot instances" if group.capacity.kind == "spot" else "Its owner takes a reservation"
-        yield Breach(
-            CAPACITY,
+        yield at(*CAPACITY).breach(
             f"{who} back at two minutes' notice, and losing a {group.role} node {lost}.",
             write({"kind": "on-demand"}),
         )
@@ -120,8 +118,7 @@ def block_not_begun(group: Group) -> Breaches:
         return
     if group.by_karpenter:
         return  # its pools wait for instances without failing
-    yield Breach(
-        CAPACITY,
+    yield at(*CAPACITY).breach(
         f"the block {block.id} has no instances before it begins: creating the group would wait for "
         f"{count} nodes, fail and be rolled back.",
         _not_yet(group),
@@ -140,8 +137,7 @@ def block_not_begun(group: Group) -> Breaches:
 def block_start_in_future(block: CapacityBlock) -> Breaches:
     """`starts` of a Capacity Block lies in the future."""
     if block.starts and block.starts[:10] < today().isoformat():
-        yield Breach(
-            ("starts",),
+        yield at("starts").breach(
             f"{block.starts} is in the past: a new group would be created empty and its schedule refused; an "
             "existing group starts again from 0 nodes when its size changes.",
             drop().noting("the nodes are then launched at once"),
@@ -157,8 +153,7 @@ def placement_group_declined(group: Group) -> Breaches:
         return
     ours = group.capacity.kind in ("on-demand", "spot")
     if ours and group.type and fabric_of(group.type) == "efa":
-        yield Breach(
-            ("placement_group",),
+        yield at("placement_group").breach(
             f"{group.type.name} has EFA, and without a cluster placement group EC2 may spread the nodes over "
             "the whole zone: each collective operation waits for its slowest link.",
             drop().noting("or acknowledge this where EC2 has no room for all nodes in one group"),
@@ -171,8 +166,7 @@ def placement_group_contradicts(group: Group) -> Breaches:
     capacity = group.capacity
     named = capacity.placement_group if isinstance(capacity, Reservation) else None
     if group.settings.placement_group == "none" and named:
-        yield Breach(
-            ("placement_group",),
+        yield at("placement_group").breach(
             f"the reservation belongs to the placement group {named}: instances outside that group do not "
             "match it.",
             drop(),

@@ -8,7 +8,7 @@ from ultracluster.catalog import InstanceType, instance_types, nearest_instance_
 from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EFA, HYPERPOD, kinds_with
 
 EFA_GUIDE = "EC2 User Guide, Elastic Fabric Adapter for AI/ML and HPC workloads on Amazon EC2"
@@ -23,8 +23,7 @@ def interface_without_efa(group: Group) -> Breaches:
     """`efa_interface` is only set on a type that has EFA."""
     interface, kind = group.settings.efa_interface, group.type
     if interface and kind and kind.efa_interfaces == 0:
-        yield Breach(
-            ("efa_interface",),
+        yield at("efa_interface").breach(
             f"`{interface}` has no effect: {kind.name} has no EFA.",
             drop() | beside(instance_type=_nearest_with_efa(kind)) if kind.accelerator else drop(),
         )
@@ -40,8 +39,7 @@ def training_over_tcp(cluster: Cluster) -> Breaches:
         for name, group in groups.items():
             kind = group.type
             if kind and kind.accelerator and kind.efa_interfaces == 0:
-                yield Breach(
-                    ("node_groups", name, "instance_type"),
+                yield at("node_groups", name, "instance_type").breach(
                     f"{kind.name} has no EFA and partition `{partition}` has {nodes} nodes: a job "
                     "on several of them exchanges gradients over TCP.",
                     write(_nearest_with_efa(kind)),
@@ -56,8 +54,7 @@ def p4_partition(cluster: Cluster) -> Breaches:
             peers, mine = _peers(group), group.settings.instance_type
             for other, another in groups.items():
                 if peers and _family(another) not in peers and _has_efa(another):
-                    yield Breach(
-                        ("node_groups", name, "partition"),
+                    yield at("node_groups", name, "partition").breach(
                         f"`{name}` ({mine}) and `{other}` ({another.settings.instance_type}) are both in "
                         f"partition `{partition}`: {' and '.join(map(str.capitalize, peers))} cannot "
                         "exchange EFA traffic with other types, so a job on both has no EFA between them.",
@@ -77,8 +74,7 @@ def partition_has_one_type(cluster: Cluster) -> Breaches:
                 continue
             if _peers(group) != _peers(first) and _has_efa(group, first):
                 continue  # EFA003 says more
-            yield Breach(
-                ("node_groups", name, "partition"),
+            yield at("node_groups", name, "partition").breach(
                 f"partition `{partition}` has {first.settings.instance_type} and {mine}: "
                 "Slurm may give one job nodes of both types, and the job then runs at the pace of the slower "
                 "one.",
@@ -93,8 +89,7 @@ def efa_published(group: Group) -> Breaches:
     if group.role == "compute" and kind and kind.efa_interfaces is None:
         numbers = " or ".join(map(str, kind.recommended_efa_interfaces))
         described = f"; the EC2 User Guide describes {numbers}" if numbers else ""
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"AWS's API does not say how many EFA interfaces {kind.name} has{described}. "
             + _attached(group, kind),
             ask("action", "count the devices on the first node (fi_info -p efa) and acknowledge this"),
@@ -105,8 +100,7 @@ def efa_published(group: Group) -> Breaches:
 def declared_interfaces(declared: DeclaredInstanceType) -> Breaches:
     """A declared type has no more EFA interfaces than network cards."""
     if declared.efa_interfaces > declared.network_cards:
-        yield Breach(
-            ("efa_interfaces",),
+        yield at("efa_interfaces").breach(
             f"{declared.efa_interfaces} EFA interfaces on {declared.network_cards} network "
             "cards: a card takes at most one.",
             write(declared.network_cards),
@@ -122,8 +116,7 @@ def declared_interfaces(declared: DeclaredInstanceType) -> Breaches:
 def declared_addresses(declared: DeclaredInstanceType) -> Breaches:
     """A declared type takes at least one address per network card."""
     if declared.addresses < declared.network_cards:
-        yield Breach(
-            ("addresses",),
+        yield at("addresses").breach(
             f"{declared.addresses} addresses for {declared.network_cards} network cards; a P5 node "
             "takes 32 for its 32 cards. A subnet that is too small cannot be "
             "enlarged later.",
@@ -146,8 +139,7 @@ def network_cards_published(group: Group) -> Breaches:
         published = [
             one.name for one in instance_types().values() if one.accelerator and one.network_cards_api
         ]
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"the launch template assumes one EFA on each of the cards {first} to {last}, because the row of "
             f"{kind.name} in catalog/instances.json has no `network_cards_api`; EC2 refuses to launch a node "
             "with a wrong layout.",

@@ -6,7 +6,7 @@ from ultracluster.catalog import is_local_zone
 from ultracluster.catalog.ena_express import has_ena_express, sizes_with_ena_express
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EFA
 
 _DATE = "2026-11-23"
@@ -26,8 +26,7 @@ def ena_express_type(group: Group) -> Breaches:
     if group.settings.ena_express is None or has_ena_express(name) is not False:
         return
     others = sizes_with_ena_express(name.partition(".")[0])
-    yield Breach(
-        ("ena_express",),
+    yield at("ena_express").breach(
         f"{name} has no ENA Express, and EC2 refuses to turn it on.",
         drop() | beside(instance_type=others[0]) if others else drop(),
     )
@@ -40,8 +39,7 @@ def ena_express_peer(cluster: Cluster) -> Breaches:
     if sum(one.most_nodes for one in asked.values()) != 1:
         return
     for name in asked:
-        yield Breach(
-            ("node_groups", name, "ena_express"),
+        yield at("node_groups", name, "ena_express").breach(
             "one node has it: traffic to others, file servers included, is what it was.",
             drop().noting("or turn it on for the nodes that it talks to"),
         )
@@ -52,10 +50,8 @@ def ena_express_in_local_zone(group: Group, cluster: Cluster) -> Breaches:
     """ENA Express is on where it carries traffic."""
     zone = cluster.environment.network.zone_id
     if group.settings.ena_express and is_local_zone(zone):
-        yield Breach(
-            ("ena_express",),
-            f"{zone} is a Local Zone, where ENA Express sends nothing: TCP is what it was.",
-            drop(),
+        yield at("ena_express").breach(
+            f"{zone} is a Local Zone, where ENA Express sends nothing: TCP is what it was.", drop()
         )
 
 
@@ -68,8 +64,7 @@ def ena_express_in_local_zone(group: Group, cluster: Cluster) -> Breaches:
 def ena_express_mtu(group: Group) -> Breaches:
     """Nodes that send UDP by ENA Express have an MTU that leaves room for it."""
     if group.settings.ena_express == "tcp-and-udp":
-        yield Breach(
-            ("ena_express",),
+        yield at("ena_express").breach(
             "UDP packets of the full MTU have no room for SRD's headers and go without it; nothing here "
             "lowers the MTU of nodes.",
             write("tcp").noting("or set it to 8,900 with a node step of your own, and acknowledge this"),
@@ -84,8 +79,7 @@ def ena_express_udp(cluster: Cluster) -> Breaches:
     }
     if len(set(asked.values())) > 1:
         name = next(name for name, how in asked.items() if how == "tcp-and-udp")
-        yield Breach(
-            ("node_groups", name, "ena_express"),
+        yield at("node_groups", name, "ena_express").breach(
             "some groups send UDP by it and others TCP only: between the two, UDP goes without it.",
             write("tcp"),
         )

@@ -20,7 +20,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import GRP
 from ultracluster.rules.zones import in_local_zone, not_a_zone_of
@@ -50,8 +50,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Breaches:
     for place, kind in _typed(group):
         places = _sold_in(kind)
         if places and home.name not in places:
-            yield Breach(
-                place,
+            yield at(*place).breach(
                 f"no price, offer or Capacity Block of {kind.name} is known in {home.name}: EC2 would "
                 f"refuse the instances (Unsupported). Known in: {', '.join(places)}.",
                 moved_to(cluster, _like(home.name, places)) | _other_type(kind, home.name),
@@ -83,8 +82,7 @@ def type_in_zone(cluster: Cluster, home: Region) -> Breaches:
         for_all = [one for one in zones if all(one in others for others in offered.values() if others)]
         taken = cluster.second_zones
         near = [one for one in for_all or zones if not in_local_zone(home, one) and one not in taken]
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{kind.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone the "
             "creation fails for lack of capacity and is rolled back.",
             anywhere({("network", "zone_id"): near[0]})
@@ -109,8 +107,7 @@ def reservation_has_one_type(cluster: Cluster) -> Breaches:
         (first, leader), *others = [(name, group.settings) for name, group in groups.items()]
         for name, group in others:
             if group.instance_type != leader.instance_type:
-                yield Breach(
-                    ("node_groups", name, "capacity"),
+                yield at("node_groups", name, "capacity").breach(
                     f"{_short(identifier)} is also the capacity of `{first}` ({leader.instance_type}), and "
                     f"`{name}` has {group.instance_type}: it holds instances of one type, so nodes of the "
                     "other never start.",
@@ -131,8 +128,7 @@ def reservation_size(cluster: Cluster) -> Breaches:
         if nodes > most:
             what = "plan" if plan else "block"
             names = f" of {', '.join(groups)} together" if len(groups) > 1 else ""
-            yield Breach(
-                ("node_groups", last, "capacity"),
+            yield at("node_groups", last, "capacity").breach(
                 f"{nodes} nodes{names} from {_short(identifier)}: AWS sells no {what} of more than {most} "
                 "instances.",
                 ask("fact", f"use at most {most} nodes, and a separate group for each further {what}"),
@@ -154,8 +150,7 @@ def capacity_blocks_total(cluster: Cluster) -> Breaches:
     }
     nodes, most = sum(group.settings.max_nodes for group in groups.values()), most_instances("all_blocks")
     if nodes > most:
-        yield Breach(
-            ("node_groups", list(groups)[-1], "capacity"),
+        yield at("node_groups", list(groups)[-1], "capacity").breach(
             f"{nodes} nodes from Capacity Blocks; an organisation can have at most {most} on one day.",
             ask(
                 "decision",
@@ -179,8 +174,7 @@ def block_in_region(group: Group, home: Region) -> Breaches:
         return
     places = _regions(kind.capacity_block_regions)
     if home.name not in places:
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             f"according to its guide, AWS sells no Capacity Block of {kind.name} in {home.name}. It does in "
             f"{', '.join(kind.capacity_block_regions)}.",
             ask("decision", f"region: {_like(home.name, places)}")

@@ -8,7 +8,7 @@ from typing import Literal
 from ultracluster.config.nodes import Role
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, whole, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
 DATE = "2026-11-21"
@@ -57,7 +57,7 @@ def role_exists(group: Group) -> Breaches:
                 write(*traits.roles),
             ),
         )
-        yield Breach(("role",), why, remedy)
+        yield at("role").breach(why, remedy)
 
 
 @GRP.error(11, f"{GETTING_STARTED}; {SCHEMA} (HeadNode)", DATE, kinds=_HEADED)
@@ -65,15 +65,13 @@ def one_controller_group(cluster: Cluster) -> Breaches:
     """There is exactly one controller group."""
     first, *others = cluster.with_role("controller") or [""]
     if not first:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             "no group has the role `controller`, on which Slurm's controller runs: the cluster is refused "
             "without one.",
             _a_controller(cluster),
         )
     for name in others:
-        yield Breach(
-            ("node_groups", name, "role"),
+        yield at("node_groups", name, "role").breach(
             f"`{first}` is already the controller group: {cluster.traits.one_controller}.",
             (whole(DROP) | write("login")).noting(
                 "storage.accounting_database keeps the accounting off the controller"
@@ -98,7 +96,7 @@ def one_controller_node(group: Group) -> Breaches:
         why = "the other nodes fetch their Slurm configuration from it and never become ready"
         if value:
             why = group.traits.one_controller
-        yield Breach((key,), f"{value} controllers: {why}.", write(1))
+        yield at(key).breach(f"{value} controllers: {why}.", write(1))
 
 
 @GRP.error(
@@ -111,8 +109,7 @@ def login_is_fixed(group: Group) -> Breaches:
     """A login group has a fixed number of nodes."""
     count, most = group.settings.count, group.settings.max_nodes
     if group.role == "login" and most != count:
-        yield Breach(
-            ("max_count",),
+        yield at("max_count").breach(
             f"{count} to {most} login nodes: nodes are only added for jobs, and no jobs run on login nodes.",
             drop() & beside(count=most),
         )
@@ -122,8 +119,7 @@ def login_is_fixed(group: Group) -> Breaches:
 def compute_has_partition(group: Group) -> Breaches:
     """Each compute group has a partition."""
     if group.role == "compute" and group.settings.partition is None:
-        yield Breach(
-            ("partition",),
+        yield at("partition").breach(
             "no job can run on a compute group without a partition, and HyperPod refuses it.",
             write(own_partition(group.name)),
         )
@@ -136,8 +132,7 @@ def partition_only_on_compute(group: Group) -> Breaches:
     """Only compute groups have a partition."""
     partition = group.settings.partition
     if group.role in ("controller", "login") and partition is not None:
-        yield Breach(
-            ("partition",),
+        yield at("partition").breach(
             f"`{partition}` on a {group.role} group, but only compute groups run jobs and have partitions.",
             drop(),
         )
@@ -147,8 +142,7 @@ def partition_only_on_compute(group: Group) -> Breaches:
 def partition_default(group: Group) -> Breaches:
     """No partition is called DEFAULT."""
     if group.partition and group.partition.upper() == "DEFAULT":
-        yield Breach(
-            ("partition",),
+        yield at("partition").breach(
             f"`{group.partition}` cannot name a partition: in slurm.conf a line with PartitionName=DEFAULT "
             "sets the defaults of the lines after it.",
             write(own_partition(group.name)),
@@ -168,8 +162,7 @@ def some_compute_nodes(cluster: Cluster) -> Breaches:
     compute = cluster.with_role("compute")
     if not any(group.most_nodes or cluster.autoscaling for group in compute.values()):
         name = next(iter(compute), None)
-        yield Breach(
-            ("node_groups", name, "count") if name else ("node_groups",),
+        yield at(*("node_groups", name, "count") if name else ("node_groups",)).breach(
             "every compute group is limited to 0 nodes: the cluster starts and cannot run a job.",
             write(1).noting("or more") if name else ask("decision", "a group with role: compute and a count"),
         )

@@ -13,7 +13,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
 from ultracluster.model import Group, Traits
 from ultracluster.model.parent_zone import ENTRANCES
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP, kinds_with
 
 
@@ -172,10 +172,8 @@ def setting_exists(group: Group) -> Breaches:
     for key in sorted(group.settings.model_fields_set & SETTINGS.keys()):
         setting, value = SETTINGS[key], values[key]
         if not setting.has(group) and value not in (None, (), {}):  # `taints: []` asks for nothing
-            yield Breach(
-                (key,),
-                f"`{key}` has no effect on {group.launcher}: {setting.why}.",
-                _moved(value, setting),
+            yield at(key).breach(
+                f"`{key}` has no effect on {group.launcher}: {setting.why}.", _moved(value, setting)
             )
 
 
@@ -189,8 +187,7 @@ def setting_exists(group: Group) -> Breaches:
 def further_zones_used(network: Network, traits: Traits) -> Breaches:
     """Only HyperPod's groups, and head, login and system nodes of a Local Zone, are in further zones."""
     if network.further_zones and not is_local_zone(network.zone_id):
-        yield Breach(
-            ("further_zones",),
+        yield at("further_zones").breach(
             "no group needs these zones: only HyperPod puts accelerators into another zone, and "
             f"{network.zone_id} is no Local Zone: all nodes of {traits.kind} share one subnet.",
             drop().noting("make another environment, in that zone"),
@@ -207,8 +204,7 @@ def capacity_field_exists(group: Group) -> Breaches:
     """Capacities use only fields that the orchestrator has."""
     capacity = group.capacity
     if capacity.kind == "spot" and capacity.allocation and not group.traits.spot_allocation:
-        yield Breach(
-            ("capacity", "allocation"),
+        yield at("capacity", "allocation").breach(
             f"`allocation` has no effect on {group.launcher}: it cannot be told how to pick Spot pools.",
             drop(),
         )
@@ -224,11 +220,7 @@ def max_nodes_below_count(group: Group) -> Breaches:
     """`max_count` is not below `count`."""
     count, most = group.settings.count, group.settings.max_count
     if not group.in_service and most is not None and most < count:
-        yield Breach(
-            ("max_count",),
-            f"`max_count` is {most}, but `count` is {count}.",
-            write(count) | drop(),
-        )
+        yield at("max_count").breach(f"`max_count` is {most}, but `count` is {count}.", write(count) | drop())
 
 
 @GRP.error(
@@ -239,21 +231,18 @@ def max_nodes_below_count(group: Group) -> Breaches:
 def reservation_named_once(capacity: Reservation) -> Breaches:
     """A reservation is named in one way, an interruptible one by its id."""
     if capacity.id and capacity.resource_group_arn:
-        yield Breach(
-            ("resource_group_arn",),
+        yield at("resource_group_arn").breach(
             f"a reservation is targeted by id ({capacity.id}) or by resource group "
             f"({capacity.resource_group_arn}), not by both.",
             drop() | beside(id=DROP),
         )
     elif capacity.interruptible and capacity.resource_group_arn:
-        yield Breach(
-            ("resource_group_arn",),
+        yield at("resource_group_arn").breach(
             "interruptible reservations cannot be members of a resource group: name the reservation itself.",
             drop() & beside(id=STAND_IN).noting("with the id of your reservation"),
         )
     elif capacity.interruptible and not capacity.id:
-        yield Breach(
-            ("interruptible",),
+        yield at("interruptible").breach(
             "interruptible reservations are targeted ones: no instance is launched into one that does not "
             "name its id.",
             beside(id=STAND_IN).noting("with the id of your reservation") | drop(),

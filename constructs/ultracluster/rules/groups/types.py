@@ -5,7 +5,7 @@ from __future__ import annotations
 from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
 DATE = "2026-11-21"
@@ -27,8 +27,7 @@ def image_architecture(cluster: Cluster) -> Breaches:
             continue
         other, architecture = first.setdefault(image, (name, kind.architecture))
         if architecture != kind.architecture:
-            yield Breach(
-                ("node_groups", name, "image"),
+            yield at("node_groups", name, "image").breach(
                 f"{image} is also the image of `{other}` ({architecture}), and {kind.name} is "
                 f"{kind.architecture}: nodes of one of the two cannot start.",
                 ask("fact", f"an image made for {kind.architecture}"),
@@ -49,14 +48,12 @@ def image_parameter(group: Group, cluster: Cluster) -> Breaches:
         return
     other = {"x86_64": "arm64", "arm64": "x86_64"}.get(kind.architecture if kind else "")
     if kind and other and f"/{other}/" in parameter:
-        yield Breach(
-            ("image",),
+        yield at("image").breach(
             f"{parameter} is for {other}, and {kind.name} is {kind.architecture}.",
             write(parameter.replace(f"/{other}/", f"/{kind.architecture}/")),
         )
     if not cluster.by_cloudformation:
-        yield Breach(
-            ("image",),
+        yield at("image").breach(
             f"{parameter} is a parameter, which only CloudFormation reads: the file of the pcluster command "
             "takes nothing but the id of an AMI.",
             anywhere({("orchestrator", "deploy_with"): "cloudformation"}).noting(
@@ -82,8 +79,7 @@ def type_supports_threads(group: Group) -> Breaches:
         allowed = " or ".join(map(str, kind.threads_per_core))
         if not allowed and not group.from_template:
             continue  # our launch templates say how many cores a node has, too, and have to know the threads
-        yield Breach(
-            ("threads_per_core",),
+        yield at("threads_per_core").breach(
             f"{threads_per_core} threads per core on {kind.name}, "
             + (f"which takes {allowed}." if allowed else "whose threads are unknown or cannot be set."),
             write(*kind.threads_per_core) | drop() if allowed and not group.further_types else drop(),
@@ -100,8 +96,7 @@ def controller_without_accelerators(group: Group) -> Breaches:
     """Controller and login nodes have no accelerators."""
     kind = group.type
     if group.role in ("controller", "login") and kind and kind.accelerator:
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"{kind.name} has {kind.accelerator.count} x {kind.accelerator.name}, which a "
             f"{group.role} node does not use and which you pay for all day.",
             alike(kind, kind.architecture, group.role),
@@ -124,8 +119,7 @@ def login_architecture(cluster: Cluster) -> Breaches:
         seen.setdefault(kind.architecture, group.name)
         first = next(iter(seen))
         if kind.architecture != first:
-            yield Breach(
-                ("node_groups", group.name, "instance_type"),
+            yield at("node_groups", group.name, "instance_type").breach(
                 f"{kind.name} is {kind.architecture}, and `{seen[first]}` is {first}: programs, "
                 "Python environments and container images made on one do not run on the other.",
                 alike(kind, first, group.role),

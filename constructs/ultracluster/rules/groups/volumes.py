@@ -7,7 +7,7 @@ import math
 from ultracluster.config.remedy import DROP, ask, beside, either, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.root_volume import IO2_IOPS_PER_GIB
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP
 
 _DATE = "2026-11-23"
@@ -25,8 +25,7 @@ def io2_ratio(group: Group) -> Breaches:
         return
     larger = math.ceil(iops / IO2_IOPS_PER_GIB)
     fewer = write(gib * IO2_IOPS_PER_GIB)
-    yield Breach(
-        ("root_volume_iops",),
+    yield at("root_volume_iops").breach(
         f"{iops} I/O operations a second on {gib} GiB: EBS makes io2 volumes with at most "
         f"{gib * IO2_IOPS_PER_GIB} of that size.",
         either(fewer, beside(root_volume_gib=larger)) if larger <= _LARGEST_GIB else fewer,
@@ -44,8 +43,7 @@ def io2_throughput(group: Group) -> Breaches:
     settings = group.settings
     if settings.root_volume_iops is None or settings.root_volume_throughput_mbps is None:
         return
-    yield Breach(
-        ("root_volume_throughput_mbps",),
+    yield at("root_volume_throughput_mbps").breach(
         f"root_volume_iops makes an io2 volume, which moves {_mbps(settings.root_volume_iops):,.0f} MiB/s at "
         "the most; EC2 refuses a throughput beside it.",
         write(DROP) | beside(root_volume_iops=DROP),
@@ -66,8 +64,7 @@ def io2_quota(cluster: Cluster) -> Breaches:
     tib = sum(one.most_nodes * one.settings.root_volume_gib for one in groups.values()) / 1024
     if iops > _QUOTA_IOPS or tib > _QUOTA_TIB:
         name = max(groups, key=lambda name: groups[name].most_nodes)
-        yield Breach(
-            ("node_groups", name, "root_volume_iops"),
+        yield at("node_groups", name, "root_volume_iops").breach(
             f"io2 root volumes of all groups have {iops:,} I/O operations a second and {tib:,.1f} TiB: an "
             f"account begins with {_QUOTA_IOPS:,} and {_QUOTA_TIB} TiB in a Region, and EC2 launches no node "
             "beyond.",

@@ -19,7 +19,7 @@ from ultracluster.config.remedy import anywhere, ask, drop, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.inference import BEFORE, S3_DRIVER
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HPE
 
 IMAGES = "SageMaker Developer Guide, Amazon SageMaker HyperPod AMI support policy"
@@ -33,8 +33,7 @@ def cluster_name(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """HyperPod accepts the cluster's name."""
     name = cluster.environment.cluster_name
     if name.endswith("-"):
-        yield Breach(
-            ("cluster_name",),
+        yield at("cluster_name").breach(
             f"`{name}` names the EKS and the HyperPod cluster, and HyperPod accepts no `-` at the end.",
             write(name.rstrip("-") or cluster.name),
         )
@@ -45,8 +44,7 @@ def kubernetes_with_images(hyperpod: HyperPodEks) -> Breaches:
     """HyperPod has images for the Kubernetes release."""
     wanted, (first, last) = hyperpod.kubernetes_version, hyperpod_kubernetes_window()
     if not _minor(first) <= _minor(wanted) <= _minor(last):
-        yield Breach(
-            ("kubernetes_version",),
+        yield at("kubernetes_version").breach(
             f"HyperPod's images are for {first} to {last}: nodes would not join a control plane of {wanted}.",
             write(hyperpod_kubernetes_agreed()),
         )
@@ -65,8 +63,7 @@ def kubernetes_on_all_pages(hyperpod: HyperPodEks) -> Breaches:
         said = ", ".join(
             f"`{page}` ({date}) up to {newest}" for page, newest, date in hyperpod_kubernetes_pages()
         )
-        yield Breach(
-            ("kubernetes_version",),
+        yield at("kubernetes_version").breach(
             f"AWS's pages disagree on the releases that HyperPod supports: {said}. Where the older one is "
             f"right, nodes do not join a control plane of {wanted}, which cannot go back.",
             write(agreed).noting(
@@ -89,8 +86,7 @@ def kubernetes_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Brea
         early, late = _minor(wanted) < _minor(first), last and _minor(wanted) > _minor(last)
         if name in hyperpod.addon_versions or not (early or late):
             continue
-        yield Breach(
-            place,
+        yield at(*place).breach(
             f"the pinned version of {name} is for Kubernetes {first} to {last or 'some later one'}, not for "
             f"{wanted}: EKS would refuse it.",
             anywhere({("orchestrator", "kubernetes_version"): first if early else last}).noting(
@@ -106,8 +102,7 @@ def kubernetes_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Brea
 def agent_in_region(home: Region) -> Breaches:
     """The health-monitoring agent is available in the Region."""
     if home.name not in health_agent_regions():
-        yield Breach(
-            (),
+        yield at().breach(
             f"no image of the agent is known in {home.name}: it would be pulled from us-east-1, "
             "which a closed network does not reach, and without it no faulty node is found.",
             ask("decision", f"region: one of {', '.join(health_agent_regions())}"),
@@ -120,8 +115,7 @@ def addon_versions_used(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breac
     wanted = _addons(hyperpod, cluster)
     for name in hyperpod.addon_versions:
         if name not in wanted:
-            yield Breach(
-                ("addon_versions", name),
+            yield at("addon_versions", name).breach(
                 f"{name} is not installed: no setting asks for it.",
                 drop().noting(f"these are installed: {', '.join(wanted) or 'none'}"),
             )
@@ -131,8 +125,7 @@ def addon_versions_used(hyperpod: HyperPodEks, cluster: Cluster | None) -> Breac
 def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Karpenter has at least one group to scale."""
     if hyperpod.autoscaling and not any(group.for_pods for group in cluster.groups.values()):
-        yield Breach(
-            ("autoscaling",),
+        yield at("autoscaling").breach(
             "every compute group has a `count` above 0, and Karpenter starts from 0: it would first scale "
             "the groups that it manages down to 0.",
             ask("decision", "count: 0 in the groups that it is to scale"),
@@ -146,8 +139,7 @@ def karpenter_names(cluster: Cluster) -> Breaches:
     counts = Counter(name.lower() for name in scaled)
     for name in scaled:
         if counts[name.lower()] > 1:
-            yield Breach(
-                ("node_groups", name),
+            yield at("node_groups", name).breach(
                 f"another group is also named `{name.lower()}` in lower case, in which Kubernetes writes the "
                 "names of pools.",
                 rename(f"{name}-2"),
@@ -159,8 +151,7 @@ def tiered_checkpoint_share(hyperpod: HyperPodEks) -> Breaches:
     """The memory for checkpoints is a share that the service accepts."""
     percent, least = hyperpod.tiered_checkpoints_percent, tiered_checkpoints()["percent"][0]
     if percent and percent < least:
-        yield Breach(
-            ("tiered_checkpoints_percent",),
+        yield at("tiered_checkpoints_percent").breach(
             f"{percent} %: the guide requires at least {least}, the API nothing (the two disagree).",
             write(least),
         )
@@ -174,8 +165,7 @@ def ultraserver_compute_domain(group: Group, hyperpod: HyperPodEks) -> Breaches:
     """Nodes of an UltraServer can use NVLink between them."""
     kind = group.type
     if group.in_service and kind and kind.imex and not hyperpod.compute_domains:
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"nodes of an UltraServer ({kind.name}) only use NVLink between them inside a ComputeDomain of "
             "NVIDIA's DRA driver, and `compute_domains` is off: without one nodes only have EFA.",
             anywhere({("orchestrator", "compute_domains"): True}).noting(

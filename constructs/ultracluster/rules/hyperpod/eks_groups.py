@@ -9,7 +9,7 @@ from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.mig import gpu_layouts
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous
 from ultracluster.rules.sets import HPE
 
@@ -32,8 +32,7 @@ _HYPERPOD_ONLY = (
 def compute_group_exists(cluster: Cluster) -> Breaches:
     """HyperPod has at least one group."""
     if not cluster.with_role("compute"):
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             "no group has the role `compute`, and EKS runs the system nodes: HyperPod refuses a cluster "
             "without groups.",
             ask("decision", "a group with role: compute, or orchestrator.kind: eks"),
@@ -48,10 +47,8 @@ def hyperpod_settings_on_system(group: Group) -> Breaches:
     values = dict(group.settings)
     for key in _HYPERPOD_ONLY:
         if key in group.settings.model_fields_set and values[key] not in (None, ()):
-            yield Breach(
-                (key,),
-                f"`{key}` would be ignored: EKS manages system nodes, and only HyperPod has it.",
-                drop(),
+            yield at(key).breach(
+                f"`{key}` would be ignored: EKS manages system nodes, and only HyperPod has it.", drop()
             )
 
 
@@ -62,8 +59,7 @@ def label_count(group: Group) -> Breaches:
     gpu = bool(kind and kind.accelerator and kind.accelerator.manufacturer == "NVIDIA")
     ours = len(_OWN_LABELS) + gpu + bool(group.settings.mig_key)
     if group.in_service and labels <= _MOST_LABELS < labels + ours:
-        yield Breach(
-            ("labels",),
+        yield at("labels").breach(
             f"{labels} labels, and this package adds {ours} that say what the node is; HyperPod takes at "
             f"most {_MOST_LABELS} together.",
             ask("decision", f"{_MOST_LABELS - ours} or fewer"),
@@ -76,14 +72,11 @@ def flexible_group_provisioning(group: Group, hyperpod: HyperPod) -> Breaches:
     if not group.in_service or not group.further_types:
         return
     if hyperpod.provisioning != "continuous":
-        yield Breach(
-            ("instance_types",),
-            "HyperPod refuses several types with classic provisioning.",
-            continuous(hyperpod) | drop(),
+        yield at("instance_types").breach(
+            "HyperPod refuses several types with classic provisioning.", continuous(hyperpod) | drop()
         )
     if group.capacity.kind == "training-plan":
-        yield Breach(
-            ("instance_types",),
+        yield at("instance_types").breach(
             f"a training plan holds instances of one type; others than {group.settings.instance_type} would "
             "never come from it.",
             drop(),
@@ -111,8 +104,7 @@ def flexible_group_architecture(group: Group) -> Breaches:
             and one.name not in (first.name, *group.settings.instance_types)
             and _kind(one) == _kind(first)
         ]
-        yield Breach(
-            ("instance_types", index),
+        yield at("instance_types", index).breach(
             f"{kind.name} has {_words(kind)}, {first.name} has {_words(first)}. HyperPod takes it, as "
             "for inference; a training job that gets both is as slow as the slower, or does not run.",
             (write(alike[0]) if alike else drop()).noting("or acknowledge that no job spans both"),
@@ -125,7 +117,7 @@ def flexible_group_types_unique(group: Group) -> Breaches:
     before = [group.settings.instance_type]
     for index, name in enumerate(group.settings.instance_types):
         if name in before and group.in_service:
-            yield Breach(("instance_types", index), f"{name} is already listed above.", drop())
+            yield at("instance_types", index).breach(f"{name} is already listed above.", drop())
         before.append(name)
 
 
@@ -140,8 +132,7 @@ def flexible_group_types_known(group: Group) -> Breaches:
                 for one in nearest_instance_types(names[index])
                 if one not in (group.settings.instance_type, *names) and instance_types()[one].hyperpod
             ]
-            yield Breach(
-                ("instance_types", index),
+            yield at("instance_types", index).breach(
                 f"{names[index]} is not a known instance type.",
                 (write(near[0]) if near else drop()).noting("or declare it under instance_types"),
             )
@@ -169,8 +160,7 @@ def _words(kind: InstanceType) -> str:
 def volume_hidden_by_disks(group: Group) -> Breaches:
     """A second EBS volume is created only where the image does not mount local disks in its place."""
     if group.image_has_disks and group.settings.volume_gib:
-        yield Breach(
-            ("volume_gib",),
+        yield at("volume_gib").breach(
             f"HyperPod's image mounts the local disks of {group.settings.instance_type} at /opt/sagemaker: "
             f"the EBS volume of {group.settings.volume_gib} GiB per node has no place there and costs money. "
             "A group that was created with it keeps it until its nodes are replaced.",
@@ -186,8 +176,7 @@ def mig_profile_counted(group: Group, settings: HyperPodEks, cluster: Cluster) -
     key = group.settings.mig_key
     for profile in {one: 0 for layout in gpu_layouts(group.settings, group.type) for one in layout}:
         if key and profile in mig_profiles(group.type) and not is_partition(profile):
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 f"a compute quota has no partition `{profile}`: teams could not be given it.",
                 anywhere({("orchestrator", "task_governance"): False}) | drop(),
             )

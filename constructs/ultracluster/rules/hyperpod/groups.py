@@ -12,7 +12,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HYP
 
 CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters"
@@ -44,8 +44,7 @@ def typed(group: Group) -> Iterator[tuple[YamlPath, InstanceType]]:
 def group_limit(cluster: Cluster) -> Breaches:
     """HyperPod takes at most 100 node groups (the API's limit)."""
     if (count := len(cluster.groups)) > 100:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"{count} groups; the API takes 100.",
             ask("decision", "fewer groups: those of one type, partition and capacity can be one"),
         )
@@ -55,8 +54,7 @@ def group_limit(cluster: Cluster) -> Breaches:
 def group_limit_of_guide(cluster: Cluster) -> Breaches:
     """A HyperPod cluster has at most 20 node groups (the guide's limit)."""
     if 20 < (count := len(cluster.groups)) <= 100:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"{count} groups; the API takes 100, the guide says at most 20 (the two disagree).",
             ask("decision", "20 groups or fewer: those of one type, partition and capacity can be one"),
         )
@@ -67,8 +65,7 @@ def min_count_within_count(group: Group) -> Breaches:
     """`min_count` is not above `count`."""
     least, count = group.settings.min_count, group.settings.count
     if group.in_service and least is not None and least > count:
-        yield Breach(
-            ("min_count",),
+        yield at("min_count").breach(
             f"at least {least} nodes, but `count` is {count}: HyperPod refuses a minimum above the count.",
             write(count),
         )
@@ -79,8 +76,7 @@ def min_count_is_continuous(group: Group, hyperpod: HyperPod) -> Breaches:
     """`min_count` is only set with continuous provisioning."""
     classic = hyperpod.provisioning == "classic"
     if group.in_service and classic and group.settings.min_count is not None:
-        yield Breach(
-            ("min_count",),
+        yield at("min_count").breach(
             "HyperPod refuses MinInstanceCount with classic provisioning, which is always all or nothing.",
             drop() | continuous(hyperpod),
         )
@@ -91,8 +87,7 @@ def min_count_has_effect(group: Group, hyperpod: HyperPod) -> Breaches:
     """`min_count` has an effect."""
     if group.in_service and group.settings.min_count == 0:
         count = group.settings.count
-        yield Breach(
-            ("min_count",),
+        yield at("min_count").breach(
             "a minimum of 0 is what continuous provisioning does without this setting.",
             drop() | write(count) if count and hyperpod.provisioning == "continuous" else drop(),
         )
@@ -108,8 +103,7 @@ def reservation_unsupported(group: Group, network: Network) -> Breaches:
     """No HyperPod group uses an EC2 capacity reservation."""
     capacity = group.capacity
     if group.in_service and capacity.kind == "reservation":
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             f"HyperPod's instances run in an account of AWS and take no reservation "
             f"({capacity.id or 'open'}). One that your account team has onboarded is "
             "matched only by account and zone id, without being named; in another zone you pay "
@@ -126,8 +120,7 @@ def capacity_block_unsupported(group: Group) -> Breaches:
     """No HyperPod group uses an EC2 Capacity Block."""
     capacity = group.capacity
     if group.in_service and capacity.kind == "capacity-block":
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             f"HyperPod's instances run in an account of AWS, where the block {capacity.id} cannot be used. "
             "What a block is to EC2, a SageMaker training plan is to HyperPod.",
             ask("fact", "{kind: training-plan, arn: ...} with a plan whose target is hyperpod-cluster"),
@@ -138,8 +131,7 @@ def capacity_block_unsupported(group: Group) -> Breaches:
 def spot_is_continuous(group: Group, hyperpod: HyperPod) -> Breaches:
     """Spot is only used with continuous provisioning."""
     if group.in_service and group.capacity.kind == "spot" and hyperpod.provisioning == "classic":
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             "HyperPod refuses Spot capacity with classic provisioning.",
             continuous(hyperpod) | write({"kind": "on-demand"}),
         )
@@ -157,8 +149,7 @@ def spot_is_sold(group: Group) -> Breaches:
         return
     for _, kind in typed(group):
         if kind.spot is False:
-            yield Breach(
-                ("capacity",),
+            yield at("capacity").breach(
                 f"EC2 does not list {kind.name} for Spot: the group would wait forever.",
                 ask("fact", "{kind: training-plan, arn: ...}")
                 if kind.training_plan
@@ -170,8 +161,7 @@ def spot_is_sold(group: Group) -> Breaches:
 def plan_for_compute(group: Group) -> Breaches:
     """Only HyperPod's compute groups use training plans."""
     if group.capacity.kind == "training-plan" and group.role != "compute":
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             f"a training plan on a {group.role} group: plans hold accelerated instances for "
             "compute, and take their instances back when they end.",
             write({"kind": "on-demand"}),
@@ -191,8 +181,7 @@ def plan_type(group: Group) -> Breaches:
         return
     if not kind.training_plan:
         sold = [one.name for one in instance_types().values() if one.training_plan]
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"AWS sells no training plan for {kind.name}, only for {', '.join(sold)}.",
             beside(capacity={"kind": "on-demand"}),
         )

@@ -13,7 +13,7 @@ from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.inference import ADDON, addon_version, inference_has
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HPE
 
 GUIDE = "SageMaker Developer Guide, Setting up your HyperPod clusters for model deployment"
@@ -32,8 +32,7 @@ def operator_needs_x86_node(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches
     if hyperpod.inference is None or any(group.type is None for group in groups):
         return
     if not any(group.type and group.type.architecture == "x86_64" for group in groups):
-        yield Breach(
-            ("inference",),
+        yield at("inference").breach(
             "its images are for x86_64 only, and every group of the cluster is arm64: its pods would wait "
             "forever.",
             ask("decision", "a group with role: system of an x86_64 type"),
@@ -48,8 +47,7 @@ def addon_floors(hyperpod: HyperPodEks) -> Breaches:
     for name, least in inference_needs().items():
         for written, version in hyperpod.addon_versions.items():
             if written == name and addon_order(version) < addon_order(least):
-                yield Breach(
-                    ("addon_versions", name),
+                yield at("addon_versions", name).breach(
                     f"the inference operator is not installed beside {name} {version}: it requires {least} "
                     "or newer.",
                     drop() | write(least),
@@ -62,8 +60,7 @@ def role_name(hyperpod: HyperPodEks) -> Breaches:
     wanted, prefix = hyperpod.inference, inference_role_prefix()
     arn = str(wanted.execution_role_arn) if wanted and wanted.execution_role_arn else None
     if arn and arn.startswith("arn:") and not arn.rpartition("/")[2].startswith(prefix):
-        yield Breach(
-            ("inference", "execution_role_arn"),
+        yield at("inference", "execution_role_arn").breach(
             f"the add-on refuses a role whose name does not begin with {prefix}.",
             drop().noting("the role is then made here"),
         )
@@ -75,8 +72,7 @@ def certificate_bucket(hyperpod: HyperPodEks) -> Breaches:
     wanted = hyperpod.inference
     bucket = wanted.certificate_bucket if wanted else None
     if wanted and bucket and wanted.execution_role_arn and not str(bucket).startswith(_PREFIX):
-        yield Breach(
-            ("inference", "certificate_bucket"),
+        yield at("inference", "certificate_bucket").breach(
             f"AWS's policy AmazonSageMakerHyperPodInferenceAccess lets a role use {_PREFIX}* only: without a "
             "policy of its own for this bucket no endpoint gets a certificate.",
             relative({("execution_role_arn",): DROP}, up=1).noting(
@@ -90,8 +86,7 @@ def gateway_version(hyperpod: HyperPodEks) -> Breaches:
     """The gateway is a part of the inference add-on's version."""
     wanted = hyperpod.inference
     if wanted and wanted.gateway and not inference_has(hyperpod, "gateway"):
-        yield Breach(
-            ("inference", "gateway"),
+        yield at("inference", "gateway").breach(
             f"version {addon_version(hyperpod, ADDON)} of the add-on has no gateway: it comes with "
             f"{inference_since('gateway')}.",
             _newer() | write(False),
@@ -103,8 +98,7 @@ def shared_cache_needs_storage(hyperpod: HyperPodEks) -> Breaches:
     """A cache that nodes share has HyperPod's tiered storage below it."""
     wanted = hyperpod.inference
     if wanted and wanted.kv_cache == "tiered" and not hyperpod.tiered_checkpoints_percent:
-        yield Breach(
-            ("inference", "kv_cache"),
+        yield at("inference", "kv_cache").breach(
             "`tiered` keeps keys and values in HyperPod's tiered storage, and the cluster has none: no "
             "replica would find what another has computed.",
             relative({("tiered_checkpoints_percent",): 20}, up=2) | write("node"),
@@ -119,8 +113,7 @@ def disaggregation_supported(hyperpod: HyperPodEks, cluster: Cluster) -> Breache
         return
     place = ("inference", "disaggregated_groups")
     if not inference_has(hyperpod, "disaggregation"):
-        yield Breach(
-            place,
+        yield at(*place).breach(
             f"version {addon_version(hyperpod, ADDON)} of the add-on serves both on one node: it takes them "
             f"apart from {inference_since('disaggregation')} on.",
             _newer() | drop(),
@@ -130,19 +123,17 @@ def disaggregation_supported(hyperpod: HyperPodEks, cluster: Cluster) -> Breache
     for index, name in enumerate(wanted.disaggregated_groups):
         group = groups.get(name)
         if group is None:
-            yield Breach((*place, index), f"there is no compute group `{name}`.", _other(cluster))
+            yield at(*place, index).breach(f"there is no compute group `{name}`.", _other(cluster))
             continue
         nodes += group.most_nodes
         if group.type and group.type.name not in disaggregated_types():
-            yield Breach(
-                (*place, index),
+            yield at(*place, index).breach(
                 f"{group.type.name} of `{name}` is not one of the types that may: the cache goes from GPU to "
                 "GPU over EFA.",
                 _other(cluster).noting(f"the types that may: {', '.join(disaggregated_types())}"),
             )
     if nodes == 1:
-        yield Breach(
-            place,
+        yield at(*place).breach(
             "prefill and decode have nodes of their own, and these groups have one node together.",
             drop().noting("or another node"),
         )
@@ -159,8 +150,7 @@ def subnets_tagged_for_load_balancers(hyperpod: HyperPodEks, cluster: Cluster) -
     """Load balancers find their subnets in a VPC made elsewhere."""
     wanted = hyperpod.inference
     if wanted and wanted.load_balancer_controller and hyperpod.control_plane_subnet_ids:
-        yield Breach(
-            ("inference",),
+        yield at("inference").breach(
             "load balancers of endpoints are put into two zones, in subnets with the tag "
             "kubernetes.io/role/internal-elb, which only subnets that are made here have.",
             ask("action", "tag private subnets of two zones, and acknowledge this"),
@@ -178,8 +168,7 @@ def model_source(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     if wanted is None or wanted.model_buckets or cluster.environment.storage.lustre:
         return
     if cluster.environment.network.egress == "closed":
-        yield Breach(
-            ("inference",),
+        yield at("inference").breach(
             "no bucket of models, no Lustre file system, and no way to Hugging Face (`egress: closed`): an "
             "endpoint has nothing to serve.",
             ask("fact", "model_buckets: names of buckets that hold models"),
@@ -191,8 +180,7 @@ def teams_share_cache(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """Teams do not share a cache of prompts unknowingly."""
     wanted = hyperpod.inference
     if wanted and wanted.kv_cache == "tiered" and len(cluster.environment.teams) > 1:
-        yield Breach(
-            ("inference", "kv_cache"),
+        yield at("inference", "kv_cache").breach(
             "the cache that nodes share keeps endpoints of different teams apart by nothing, and does not "
             "encrypt what their prompts left in it.",
             write("node").noting("or acknowledge that teams may see each other's prompts"),
@@ -210,8 +198,7 @@ def operator_reaches_acm(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """The operator reaches AWS Certificate Manager."""
     network = cluster.environment.network
     if hyperpod.inference and network.egress == "closed" and "acm" not in network.extra_endpoints:
-        yield Breach(
-            ("inference",),
+        yield at("inference").breach(
             "the operator imports the certificates of endpoints into AWS Certificate Manager, which `egress: "
             "closed` does not reach: no endpoint of the VPC for it is known.",
             anywhere({("network", "egress"): "nat"}).noting(

@@ -8,7 +8,7 @@ import re
 from ultracluster.config.nodes import AutomaticPatching, ScheduledPatching
 from ultracluster.config.remedy import DROP, Remedy, beside, drop, inside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod
 from ultracluster.rules.sets import HYP
 
@@ -28,8 +28,7 @@ def batches_only_on_eks(group: Group) -> Breaches:
     patching = group.settings.patching
     for key in _IN_BATCHES if patching else ():
         if getattr(patching, key):
-            yield Breach(
-                ("patching", key),
+            yield at("patching", key).breach(
                 f"`{key}` with Slurm: AWS documents batches, and alarms that roll them back, on EKS only. "
                 "The whole "
                 "group is updated at once, or the request is refused.",
@@ -44,8 +43,7 @@ def pinned_image_excludes_patching(group: Group) -> Breaches:
     """A group with a pinned image is not patched by itself."""
     release, patching = group.settings.image_release, group.settings.patching
     if group.in_service and release and patching:
-        yield Breach(
-            ("patching",),
+        yield at("patching").breach(
             f"patching moves the nodes past {release}, and CloudFormation does not notice: the file then "
             "names an "
             "image that no node runs, and a change of it wipes root volumes.",
@@ -68,8 +66,7 @@ def patching_windows_differ(cluster: Cluster) -> Breaches:
             continue
         other = seen.setdefault(patching.schedule, name)
         if other != name:
-            yield Breach(
-                ("node_groups", name, "patching", "schedule"),
+            yield at("node_groups", name, "patching", "schedule").breach(
                 f"`{other}` is updated at the same time: AWS says that updates whose schedules overlap "
                 "might fail.",
                 write(_later(patching.schedule, taken)),
@@ -85,8 +82,7 @@ def batches_exclude_patching(patching: AutomaticPatching, hyperpod: HyperPod) ->
     """Automatic patching has no settings of rolling updates."""
     for key in _IN_BATCHES:
         if getattr(patching, key) and hyperpod.kind == "hyperpod-eks":
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 f"`{key}` with `{patching.kind}`: the API counts it only with a rolling strategy, and "
                 "nodes that are patched when they are idle are none, by our reading; a patch of one group "
                 "would show it.",
@@ -110,8 +106,7 @@ def images_pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
     for name, group in groups.items():
         settings = group.settings
         if not settings.image_release and not settings.image and not settings.patching:
-            yield Breach(
-                ("node_groups", name),
+            yield at("node_groups", name).breach(
                 f"other groups are pinned to a release of HyperPod's image ({pins[0]}), and this one gets "
                 "that of the "
                 "oldest group, or the newest: which one shows only in the account.",
@@ -130,8 +125,7 @@ def reserved_taints(group: Group) -> Breaches:
     for index, taint in enumerate(group.settings.taints):
         prefix, _, last = taint.key.rpartition("/")
         if group.in_service and prefix == "sagemaker.amazonaws.com":
-            yield Breach(
-                ("taints", index, "key"),
+            yield at("taints", index, "key").breach(
                 f"`{taint.key}` is HyperPod's: it sets it while a node is checked or replaced, and takes "
                 "it away.",
                 write(f"example.com/{last}"),

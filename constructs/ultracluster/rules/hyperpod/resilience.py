@@ -10,7 +10,7 @@ from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.config.remedy import DROP, beside, drop, either, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.checkpoint_memory import checkpoints_percent, memory_for_pods_gib
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HPE
 
 _GUIDE = "SageMaker Developer Guide, "
@@ -29,8 +29,7 @@ HUGE_PAGES_GIB = 5
 def resilience_needs_operator(hyperpod: HyperPodEks) -> Breaches:
     """Resilient training has HyperPod's training operator."""
     if hyperpod.resilience and not hyperpod.training_operator:
-        yield Breach(
-            ("resilience",),
+        yield at("resilience").breach(
             f"{_and(hyperpod.resilience)} training is jobs of HyperPod's training operator, which is off.",
             either(beside(training_operator=True), drop()),
         )
@@ -43,8 +42,7 @@ def operator_version(hyperpod: HyperPodEks) -> Breaches:
     for kind in hyperpod.resilience:
         floor = training_operator_floor(kind)
         if version and _numbers(version) < _numbers(floor):
-            yield Breach(
-                ("addon_versions", OPERATOR),
+            yield at("addon_versions", OPERATOR).breach(
                 f"{kind} training requires {floor} of the operator or newer, and this is {version}.",
                 drop().noting("jobs of the older version go on"),
             )
@@ -55,8 +53,7 @@ def elastic_excludes_tiered_checkpoints(hyperpod: HyperPodEks) -> Breaches:
     """Elastic jobs have their checkpoints in a file system or in S3."""
     if "elastic" in hyperpod.resilience and hyperpod.tiered_checkpoints_percent:
         gone = ["tiered_checkpoints_percent", *(["checkpoint_tier"] if hyperpod.checkpoint_tier else [])]
-        yield Breach(
-            ("resilience",),
+        yield at("resilience").breach(
             "elastic training does not support managed tiered checkpoints: its jobs lose "
             f"{hyperpod.tiered_checkpoints_percent} % of each node's memory and have nothing of it.",
             either(
@@ -70,8 +67,7 @@ def elastic_excludes_tiered_checkpoints(hyperpod: HyperPodEks) -> Breaches:
 def elastic_excludes_spot(group: Group, hyperpod: HyperPodEks) -> Breaches:
     """Elastic jobs have nodes that are not Spot."""
     if "elastic" in hyperpod.resilience and group.in_service and group.capacity.kind == "spot":
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             "elastic training does not support Spot: `ultracluster job` refuses elastic jobs on this group.",
             write({"kind": "on-demand"}).noting("or acknowledge that other jobs use the group"),
         )
@@ -84,10 +80,8 @@ def governance_version(hyperpod: HyperPodEks) -> Breaches:
     if not (version and hyperpod.task_governance and hyperpod.training_operator):
         return
     if _numbers(version) < _numbers(floor):
-        yield Breach(
-            ("addon_versions", GOVERNANCE),
-            f"beside the training operator {floor} or newer is required, and this is {version}.",
-            drop(),
+        yield at("addon_versions", GOVERNANCE).breach(
+            f"beside the training operator {floor} or newer is required, and this is {version}.", drop()
         )
 
 
@@ -95,8 +89,7 @@ def governance_version(hyperpod: HyperPodEks) -> Breaches:
 def resilience_needs_kueue(hyperpod: HyperPodEks) -> Breaches:
     """Resilient jobs wait in a queue that knows them."""
     if hyperpod.resilience and hyperpod.scheduler in ("volcano", "kai"):
-        yield Breach(
-            ("scheduler",),
+        yield at("scheduler").breach(
             f"the training operator asks Kueue for its pods, spares and new nodes, not {hyperpod.scheduler}: "
             "its jobs would start past the queues.",
             write("kueue"),
@@ -108,8 +101,7 @@ def resilience_needs_shared_storage(hyperpod: HyperPodEks, cluster: Cluster) -> 
     """Resilient jobs have storage that all nodes share."""
     storage = cluster.environment.storage
     if hyperpod.resilience and not (storage.lustre or storage.openzfs):
-        yield Breach(
-            ("resilience",),
+        yield at("resilience").breach(
             "there is no shared file system: after the loss of several nodes at once a job starts from a "
             "checkpoint that every node must find.",
             drop().noting("or storage.lustre or storage.openzfs"),
@@ -131,8 +123,7 @@ def checkpointless_needs_gpus(hyperpod: HyperPodEks, cluster: Cluster) -> Breach
         if one.type
     }
     if makers and "NVIDIA" not in makers:
-        yield Breach(
-            ("resilience",),
+        yield at("resilience").breach(
             "checkpointless training is built on CUDA, NCCL and NVIDIA NeMo, and no group has NVIDIA GPUs.",
             write([kind for kind in hyperpod.resilience if kind != "checkpointless"]),
         )
@@ -143,8 +134,7 @@ def checkpoint_copies_need_nodes(hyperpod: HyperPodEks, cluster: Cluster) -> Bre
     """Tiered checkpoints have a second node for their copies."""
     nodes = sum(group.most_nodes for group in cluster.with_role("compute").values())
     if hyperpod.tiered_checkpoints_percent and nodes == 1 and not hyperpod.checkpoint_tier:
-        yield Breach(
-            ("tiered_checkpoints_percent",),
+        yield at("tiered_checkpoints_percent").breach(
             "checkpoints in memory are copied to neighbours, and there is one node: its loss takes them all.",
             drop().noting("or checkpoint_tier, or a second node"),
         )
@@ -154,8 +144,7 @@ def checkpoint_copies_need_nodes(hyperpod: HyperPodEks, cluster: Cluster) -> Bre
 def checkpoint_tier_needs_memory(hyperpod: HyperPodEks) -> Breaches:
     """Checkpoints that S3 keeps are in memory first."""
     if hyperpod.checkpoint_tier and not hyperpod.tiered_checkpoints_percent:
-        yield Breach(
-            ("checkpoint_tier",),
+        yield at("checkpoint_tier").breach(
             "`checkpoint_tier` is where tiered checkpoints go from memory, and no memory is given to them.",
             either(beside(tiered_checkpoints_percent=20), drop()),
         )
@@ -177,8 +166,7 @@ def checkpoint_tier_of_root_files(hyperpod: HyperPodEks, cluster: Cluster) -> Br
         kept["access logs"] = (environment.storage.log_bucket.name, "")
     for what, (bucket, folder) in kept.items():
         if tier.bucket == bucket and _overlap(tier.prefix.rstrip("/"), folder):
-            yield Breach(
-                ("checkpoint_tier",),
+            yield at("checkpoint_tier").breach(
                 f"s3://{bucket}{'/' if folder else ''}{folder} holds {what}: every job could change it.",
                 drop().noting("or name a folder apart from it"),
             )
@@ -195,8 +183,7 @@ def checkpoint_memory_fits(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
             continue
         left = memory_for_pods_gib(group.type, percent)
         if left <= HUGE_PAGES_GIB:
-            yield Breach(
-                ("tiered_checkpoints_percent",),
+            yield at("tiered_checkpoints_percent").breach(
                 f"{percent} % leaves {left} GiB of a node of {name} to everything else, and EFA alone "
                 f"reserves {HUGE_PAGES_GIB} GiB: no job would start.",
                 write(20),
@@ -207,8 +194,7 @@ def checkpoint_memory_fits(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 def resilience_needs_newest_image(group: Group, hyperpod: HyperPodEks) -> Breaches:
     """Resilient jobs run on the newest image."""
     if hyperpod.resilience and group.in_service and group.settings.image_release:
-        yield Breach(
-            ("image_release",),
+        yield at("image_release").breach(
             "the training operator requires HyperPod's newest image, and this group stays on "
             f"{group.settings.image_release}.",
             drop().noting("or acknowledge that it is the newest one"),
@@ -220,8 +206,7 @@ def elastic_limit_per_namespace(hyperpod: HyperPodEks, cluster: Cluster) -> Brea
     """Elastic jobs that Karpenter starts nodes for have a limit in each namespace."""
     governed = hyperpod.task_governance and bool(cluster.environment.teams)
     if "elastic" in hyperpod.resilience and hyperpod.autoscaling and governed:
-        yield Breach(
-            ("autoscaling",),
+        yield at("autoscaling").breach(
             "elastic jobs ask for more and more nodes, and HyperPod makes the namespaces of teams after the "
             "deploy, without quotas.",
             beside(task_governance=DROP, scheduler=DROP).noting(

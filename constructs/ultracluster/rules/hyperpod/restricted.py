@@ -7,7 +7,7 @@ from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import RestrictedLustre
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import HYP, HYPERPOD, KUBERNETES
 
@@ -51,12 +51,10 @@ def restricted_group_settings(group: Group) -> Breaches:
     values = dict(group.settings)
     for key in _LACKING:
         if key in group.settings.model_fields_set and values[key] not in (None, (), {}):
-            yield Breach((key,), f"the API has no such setting as `{key}` for a restricted group.", drop())
+            yield at(key).breach(f"the API has no such setting as `{key}` for a restricted group.", drop())
     if group.capacity.kind == "spot":
-        yield Breach(
-            ("capacity",),
-            "the API has no Spot capacity for a restricted group.",
-            write({"kind": "on-demand"}),
+        yield at("capacity").breach(
+            "the API has no Spot capacity for a restricted group.", write({"kind": "on-demand"})
         )
 
 
@@ -68,14 +66,12 @@ def restricted_group_lustre(group: Group, hyperpod: HyperPodEks) -> Breaches:
     own, shared = group.restricted.lustre, hyperpod.restricted_lustre
     place: YamlPath = ("restricted", "lustre")
     if own is None and shared is None:
-        yield Breach(
-            ("restricted",),
+        yield at("restricted").breach(
             "HyperPod asks for the size of the Lustre file system that it makes for the group.",
             inside(lustre={"capacity_gib": 4800, "throughput_mbps_per_tib": 250}),
         )
     elif own is not None and shared is not None:
-        yield Breach(
-            place,
+        yield at(*place).breach(
             "the cluster has a Lustre file system that restricted groups share, and this group asks for "
             "its own.",
             drop() | anywhere({("orchestrator", "restricted_lustre"): DROP}),
@@ -92,8 +88,7 @@ def restricted_lustre_size(lustre: RestrictedLustre) -> Breaches:
     """The Lustre file system of restricted groups has a size that FSx makes."""
     size = lustre.capacity_gib
     if size != 1200 and size % 2400:
-        yield Breach(
-            ("capacity_gib",),
+        yield at("capacity_gib").breach(
             f"{size} GiB: FSx makes 1200 GiB, and multiples of 2400.",
             write(min(100_800, (size // 2400 + 1) * 2400)),
         )
@@ -103,7 +98,7 @@ def restricted_lustre_size(lustre: RestrictedLustre) -> Breaches:
 def restricted_lustre_used(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """`restricted_lustre` is used by a restricted group."""
     if hyperpod.restricted_lustre and not _restricted(cluster):
-        yield Breach(("restricted_lustre",), "no group is `restricted`: nothing would use it.", drop())
+        yield at("restricted_lustre").breach("no group is `restricted`: nothing would use it.", drop())
 
 
 @HYP.warning(
@@ -115,8 +110,7 @@ def restricted_lustre_used(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 def restricted_group_region(cluster: Cluster) -> Breaches:
     """Restricted groups are in the Region that AWS documents."""
     if cluster.region != REGION and (names := _restricted(cluster)):
-        yield Breach(
-            ("region",),
+        yield at("region").breach(
             f"`{names[0]}` is restricted, and AWS documents restricted groups in {REGION} only.",
             moved_to(cluster, REGION),
         )
@@ -133,8 +127,7 @@ def restricted_groups_separate(cluster: Cluster) -> Breaches:
     restricted = _restricted(cluster)
     for name, group in cluster.in_service.items() if restricted else ():
         if group.restricted is None:
-            yield Breach(
-                ("node_groups", name),
+            yield at("node_groups", name).breach(
                 f"`{restricted[0]}` is restricted and this group is not: AWS's own templates do not "
                 "combine them "
                 "(its pages disagree).",
@@ -154,8 +147,7 @@ def restricted_groups_separate(cluster: Cluster) -> Breaches:
 def restricted_group_charts(cluster: Cluster) -> Breaches:
     """HyperPod's charts for restricted groups are installed."""
     if names := _restricted(cluster):
-        yield Breach(
-            ("node_groups", names[0], "restricted"),
+        yield at("node_groups", names[0], "restricted").breach(
             "AWS changes CoreDNS and the VPC CNI for restricted groups by a Helm chart and a script of its "
             "own, "
             "before the cluster is made; they are not part of this package.",
@@ -169,8 +161,7 @@ def restricted_group_buckets(group: Group) -> Breaches:
     restricted = group.restricted
     if restricted and group.in_service and not (restricted.reads and restricted.writes):
         lacking = " and ".join(key for key in ("reads", "writes") if not getattr(restricted, key))
-        yield Breach(
-            ("restricted",),
+        yield at("restricted").breach(
             f"without `{lacking}` its jobs reach no S3 bucket of yours: nothing but the execution role "
             "gives them "
             "rights.",

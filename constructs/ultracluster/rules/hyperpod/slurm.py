@@ -6,7 +6,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql, Storage
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import CONTINUOUS, continuous
 from ultracluster.rules.sets import HPS
 
@@ -20,8 +20,7 @@ def strategy_with_continuous(hyperpod: HyperPodSlurm) -> Breaches:
     """`slurm_config_strategy` is not set with continuous provisioning."""
     strategy = hyperpod.slurm_config_strategy
     if hyperpod.provisioning == "continuous" and strategy:
-        yield Breach(
-            ("slurm_config_strategy",),
+        yield at("slurm_config_strategy").breach(
             f"`{strategy}` with continuous provisioning: HyperPod refuses any strategy there, "
             "because it always merges there.",
             drop(),
@@ -32,8 +31,7 @@ def strategy_with_continuous(hyperpod: HyperPodSlurm) -> Breaches:
 def strategy_with_classic(hyperpod: HyperPodSlurm) -> Breaches:
     """`slurm_config_strategy` is set with classic provisioning."""
     if hyperpod.provisioning == "classic" and not hyperpod.slurm_config_strategy:
-        yield Breach(
-            ("slurm_config_strategy",),
+        yield at("slurm_config_strategy").breach(
             "without a strategy HyperPod takes a default on which AWS's own pages disagree "
             "(managed, merge); managed rolls updates back when a partition was edited by hand.",
             write("merge").noting("it keeps hand edits and leaves the way to continuous provisioning open"),
@@ -44,8 +42,7 @@ def strategy_with_classic(hyperpod: HyperPodSlurm) -> Breaches:
 def accounting_is_continuous(database: Database, hyperpod: HyperPodSlurm) -> Breaches:
     """An accounting database is only used with continuous provisioning."""
     if hyperpod.provisioning == "classic":
-        yield Breach(
-            (),
+        yield at().breach(
             f"an accounting database ({database.kind}) with classic provisioning: HyperPod only "
             "accepts one with continuous provisioning.",
             continuous(hyperpod) | drop(),
@@ -60,8 +57,7 @@ def accounting_is_continuous(database: Database, hyperpod: HyperPodSlurm) -> Bre
 def database_of_one_cluster(database: ExistingDatabase, cluster: Cluster) -> Breaches:
     """No two clusters of one name use the same accounting database."""
     name = cluster.environment.cluster_name
-    yield Breach(
-        (),
+    yield at().breach(
         f"if a cluster `{name}` has written to {database.endpoint} before, Slurm's controller "
         "fails again and again with a cluster id mismatch: each new cluster has a new id.",
         ask(
@@ -76,8 +72,7 @@ def lifecycle_on_create(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
     """Lifecycle scripts run after the set-up by the image."""
     if hyperpod.lifecycle == "on-create":
         mounts = "mount the file systems, " if storage.lustre or storage.openzfs else ""
-        yield Breach(
-            ("lifecycle",),
+        yield at("lifecycle").breach(
             f"`on-create` runs our scripts instead of the image's set-up. They {mounts}move containers to "
             f"large disks, start munge and Slurm, and leave out the rest: {', '.join(LACKING)}. One page "
             "of AWS says that topology and mounts are still set up; this is unproven.",
@@ -107,8 +102,7 @@ LACKING = (
 def classic_provisioning(hyperpod: HyperPodSlurm) -> Breaches:
     """Only existing clusters use classic provisioning."""
     if hyperpod.provisioning == "classic":
-        yield Breach(
-            ("provisioning",),
+        yield at("provisioning").breach(
             "the API has no value for `classic`, so the mode is left out, and AWS says that a new cluster is "
             "then provisioned continuously: HyperPod would refuse slurm_config_strategy.",
             continuous(hyperpod).noting("or acknowledge this for a cluster that was created with it"),
@@ -123,8 +117,7 @@ def classic_provisioning(hyperpod: HyperPodSlurm) -> Breaches:
 def accounting_needs_image_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
     """The image sets up the accounting database."""
     if storage.accounting_database and hyperpod.lifecycle == "on-create":
-        yield Breach(
-            ("lifecycle",),
+        yield at("lifecycle").breach(
             "with `on-create` slurmdbd.conf is not written: slurmdbd never starts, and the accounting "
             "database stays empty.",
             write("on-init-complete") | anywhere({("storage", "accounting_database"): DROP}),
@@ -140,8 +133,7 @@ def accounting_needs_image_setup(hyperpod: HyperPodSlurm, storage: Storage) -> B
 )
 def accounting_is_permanent(_: Database) -> Breaches:
     """An accounting database requires a new image and cannot be removed later."""
-    yield Breach(
-        (),
+    yield at().breach(
         "the cluster requires an image of HyperPod made after 2026-08-30, and keeps this database: going "
         "back to the one on the controller is reported not to work.",
         ask(
@@ -160,8 +152,7 @@ def accounting_is_permanent(_: Database) -> Breaches:
 def database_password_per_role(hyperpod: HyperPodSlurm, storage: Storage) -> Breaches:
     """One IAM role for all nodes lets every node read the accounting database's password."""
     if storage.accounting_database and hyperpod.node_roles == "one":
-        yield Breach(
-            ("node_roles",),
+        yield at("node_roles").breach(
             "with one role for all nodes whoever gets the credentials of any node reads the password with "
             "which slurmdbd writes all jobs, accounts and limits.",
             write("each").noting("or acknowledge this for a cluster that was made so and must stay"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ultracluster.config.remedy import DROP, anywhere, drop, write
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.groups.roles import GETTING_STARTED, own_partition
 from ultracluster.rules.hyperpod.types import PATCHING
 from ultracluster.rules.sets import HPS
@@ -22,8 +22,7 @@ def one_login_group(cluster: Cluster) -> Breaches:
     first, *others = logins or [""]
     for name in others:
         count = logins[first].settings.count + logins[name].settings.count
-        yield Breach(
-            ("node_groups", name, "role"),
+        yield at("node_groups", name, "role").breach(
             f"`{first}` is also a login group. AWS documents clusters with one, and its older configuration "
             "file has room for only one; whether two are refused or work is not documented.",
             anywhere({("node_groups", first, "count"): count, ("node_groups", name): DROP}),
@@ -38,8 +37,7 @@ def one_login_group(cluster: Cluster) -> Breaches:
 def partition_dev_taken(group: Group) -> Breaches:
     """No partition is named `dev`."""
     if group.partition == "dev":
-        yield Breach(
-            ("partition",),
+        yield at("partition").breach(
             "HyperPod puts every compute node and login node into its default partition `dev`: this "
             "group would not have the partition to itself.",
             write(own_partition(group.name)),
@@ -55,8 +53,7 @@ def controller_patching(group: Group, storage: Storage) -> Breaches:
             if storage.accounting_database
             else " Accounting is also on that volume, as there is no accounting_database."
         )
-        yield Breach(
-            ("patching",),
+        yield at("patching").breach(
             "patching replaces the root volume of the controller: the state of the queue and hand edits "
             f"of slurm.conf are lost unless they were saved before.{more}",
             drop().noting("save /opt/slurm/etc and update the software by hand"),

@@ -8,7 +8,7 @@ from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HPE
 
 DATE = "2026-11-23"
@@ -42,8 +42,7 @@ def spaces_group(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     else:
         why = f"`{spaces.group}` has no nodes"
     near = difflib.get_close_matches(spaces.group, list(compute), n=1) or list(compute)[:1]
-    yield Breach(
-        ("group",),
+    yield at("group").breach(
         f"{why}: spaces would wait forever.",
         write(near[0]) if near else ask("decision", "a compute group for spaces"),
     )
@@ -65,8 +64,7 @@ def space_fits_node(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     for field, most in there.items():
         asked = getattr(spaces, field)
         if most is not None and asked > max(0, most):
-            yield Breach(
-                (field,),
+            yield at(field).breach(
                 f"nodes of `{spaces.group}` ({known.name}) have at most {max(0, most)} for pods, and a space "
                 f"asks for {asked}: none would start.",
                 write(most) if most > 0 or field == "gpus" else ask("decision", "a larger type"),
@@ -85,8 +83,7 @@ def space_images(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
         return
     public = [image for image in spaces.images if image.startswith("public.ecr.aws/")]
     if public:
-        yield Breach(
-            ("images",),
+        yield at("images").breach(
             f"egress is `closed`, and {', '.join(public)} is in a public registry that it does not reach.",
             ask("fact", "images: [<account>.dkr.ecr.<region>.amazonaws.com/<copy>:<tag>]"),
         )
@@ -96,8 +93,7 @@ def space_images(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
 def web_ui_dependencies(spaces: HyperPodSpaces) -> Breaches:
     """Web browsers reach spaces through parts that you install."""
     if spaces.web_ui:
-        yield Breach(
-            ("web_ui",),
+        yield at("web_ui").breach(
             "the AWS Load Balancer Controller and ExternalDNS make the load balancer and names of spaces: "
             "neither is installed here.",
             drop().noting("or acknowledge that you install them, and that Route 53 has the domain"),
@@ -108,8 +104,7 @@ def web_ui_dependencies(spaces: HyperPodSpaces) -> Breaches:
 def web_ui_on_internet(spaces: HyperPodSpaces) -> Breaches:
     """Spaces are not on the internet."""
     if spaces.web_ui and spaces.web_ui.scheme == "internet-facing":
-        yield Breach(
-            ("web_ui", "scheme"),
+        yield at("web_ui", "scheme").breach(
             "the load balancer has public addresses: only people's tokens keep the internet out of terminals "
             "on your nodes.",
             write("internal").noting("or acknowledge who may reach it"),
@@ -125,8 +120,7 @@ def web_ui_on_internet(spaces: HyperPodSpaces) -> Breaches:
 def remote_ide_memory(spaces: HyperPodSpaces) -> Breaches:
     """A space that editors connect to has 8 GiB of memory."""
     if spaces.remote_ide and spaces.memory_gib < _REMOTE_GIB:
-        yield Breach(
-            ("memory_gib",),
+        yield at("memory_gib").breach(
             f"{spaces.memory_gib} GiB: with `remote_ide` the add-on refuses every space with less than "
             f"{_REMOTE_GIB}.",
             write(_REMOTE_GIB),
@@ -146,8 +140,7 @@ def pod_security_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches
         return
     strict = [name for name, team in cluster.environment.teams.items() if team.pod_security == "restricted"]
     if strict:
-        yield Breach(
-            ("remote_ide",),
+        yield at("remote_ide").breach(
             f"pods of {', '.join(strict)} are `restricted`, and the agent that the add-on puts beside each "
             "space is not, by its published chart: Kubernetes would refuse the space.",
             anywhere({("teams", name, "pod_security"): "baseline" for name in strict}).noting(
@@ -165,8 +158,7 @@ def pod_security_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches
 def space_gpus_counted(spaces: HyperPodSpaces, hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
     """GPUs of spaces are counted with those of jobs."""
     if spaces.gpus and not hyperpod.task_governance and cluster.environment.teams:
-        yield Breach(
-            ("gpus",),
+        yield at("gpus").breach(
             "the scheduler of jobs does not know of GPUs that spaces have: jobs that it admits may wait for "
             "them.",
             write(0).noting("or a group that no team's jobs use, and acknowledge this"),
@@ -182,8 +174,7 @@ def web_ui_region(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     for field, arn in (("certificate_arn", web.certificate_arn), ("key_arn", web.key_arn)) if web else ():
         place = arn.split(":")[3] if arn.startswith("arn:") else cluster.region
         if place != cluster.region:
-            yield Breach(
-                ("web_ui", field),
+            yield at("web_ui", field).breach(
                 f"it is in {place}, and a load balancer in {cluster.region} takes only what is there.",
                 ask("fact", f"one in {cluster.region}"),
             )
@@ -197,8 +188,7 @@ def space_users(spaces: HyperPodSpaces, cluster: Cluster) -> Breaches:
     distribution = [image for image in spaces.images if "sagemaker-distribution" in image]
     if others and distribution:
         team, uid = next(iter(others.items()))
-        yield Breach(
-            ("images",),
+        yield at("images").breach(
             f"team `{team}` runs as user {uid}, and the home folder in {distribution[0]} is of user {_USER}: "
             "its start script may fail.",
             ask("action", "start a space of that team, or take an image whose files belong to no user"),

@@ -9,7 +9,7 @@ from ultracluster.catalog import InstanceType, Region, instance_types, nearest_i
 from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, whole, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous, typed
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import HYP
@@ -27,10 +27,8 @@ def type_in_hyperpod(group: Group) -> Breaches:
         return
     for place, kind in typed(group):
         if kind.hyperpod is False:
-            yield Breach(
-                place,
-                f"HyperPod's API refuses {kind.hyperpod_name}, although EC2 has {kind.name}.",
-                _listed(kind),
+            yield at(*place).breach(
+                f"HyperPod's API refuses {kind.hyperpod_name}, although EC2 has {kind.name}.", _listed(kind)
             )
 
 
@@ -47,8 +45,7 @@ def type_in_hyperpod_unknown(group: Group) -> Breaches:
         return
     for place, kind in typed(group):
         if kind.hyperpod is None and not kind.declared:
-            yield Breach(
-                place,
+            yield at(*place).breach(
                 f"it is unknown whether HyperPod has {kind.hyperpod_name}: the row of {kind.name} in "
                 "catalog/instances.json has no key `hyperpod`, and a quota of that name would settle it.",
                 _listed(kind).noting("or the key `hyperpod` in its row, once AWS lists the type"),
@@ -79,8 +76,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Breaches:
     for place, kind in typed(group):
         if kind.hyperpod_regions and home.name not in kind.hyperpod_regions:
             near = difflib.get_close_matches(home.name, kind.hyperpod_regions, n=1, cutoff=0)[0]
-            yield Breach(
-                place,
+            yield at(*place).breach(
                 f"no price is published for {kind.hyperpod_name} in {home.name}, so it "
                 f"is probably not offered there. Known: {', '.join(kind.hyperpod_regions)}.",
                 moved_to(cluster, near).noting("or another type"),
@@ -100,14 +96,11 @@ def deep_checks_need_accelerators(group: Group) -> Breaches:
             if group.role == "compute"
             else f"`{group.name}` is a {group.role} group"
         )
-        yield Breach(
-            ("deep_health_checks",),
-            f"the checks load accelerators and EFA for about two hours, and {why}.",
-            drop(),
+        yield at("deep_health_checks").breach(
+            f"the checks load accelerators and EFA for about two hours, and {why}.", drop()
         )
     elif group.traits.slurm and kind.accelerator and kind.accelerator.manufacturer != "NVIDIA":
-        yield Breach(
-            ("deep_health_checks",),
+        yield at("deep_health_checks").breach(
             f"with Slurm the guide lists checks of GPUs only, and {kind.name} has "
             f"{kind.accelerator.name}: HyperPod refuses them, or runs none. On EKS it also "
             "checks Trainium.",
@@ -121,8 +114,7 @@ def connectivity_needs_two(group: Group) -> Breaches:
     checks, count = group.settings.deep_health_checks, group.settings.count
     if group.in_service and "instance-connectivity" in checks and count < 2:
         rest = [check for check in checks if check != "instance-connectivity"]
-        yield Breach(
-            ("deep_health_checks", checks.index("instance-connectivity")),
+        yield at("deep_health_checks", checks.index("instance-connectivity")).breach(
             f"instance-connectivity tests nodes against each other, and the group has {count}: "
             "there is nothing to test until it grows.",
             anywhere({("node_groups", group.name, "count"): 2}) | (drop() if rest else whole(DROP)),
@@ -143,8 +135,7 @@ def custom_image(group: Group, cluster: Cluster) -> Breaches:
     if kubernetes := cluster.kubernetes:
         release = kubernetes.kubernetes_version
         base = f"HyperPod's EKS image of August 2025 or later for Kubernetes {release}"
-    yield Breach(
-        ("image",),
+    yield at("image").breach(
         f"{group.settings.image} must be made from {base}, be of the same account and have a root snapshot "
         "only. On encryption AWS contradicts itself: unencrypted (API) or with the key of the root "
         "volume (guide). AWS's support policy for images does not cover it.",
@@ -157,8 +148,7 @@ def image_or_release(group: Group) -> Breaches:
     """A group names a custom image or a release of HyperPod's image, not both."""
     image, release = group.settings.image, group.settings.image_release
     if group.in_service and image and release:
-        yield Breach(
-            ("image_release",),
+        yield at("image_release").breach(
             f"{release} is a release of HyperPod's image, and {image} is another image: name only one.",
             drop() | beside(image=DROP),
         )
@@ -174,8 +164,7 @@ def image_or_release(group: Group) -> Breaches:
 def release_with_slurm(group: Group) -> Breaches:
     """CloudFormation accepts a release of HyperPod's image with Slurm."""
     if release := group.settings.image_release:
-        yield Breach(
-            ("image_release",),
+        yield at("image_release").breach(
             f"{release} with Slurm: the API takes it, and CloudFormation's page says that it "
             "is for EKS only. A later change updates the group's software, which wipes root volumes.",
             drop().noting("which takes the newest; or try it with one group and acknowledge this"),
@@ -190,8 +179,7 @@ def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
         return
     for name, group in groups.items():
         if not group.settings.image:
-            yield Breach(
-                ("node_groups", name),
+            yield at("node_groups", name).breach(
                 "other groups have a custom image and this one has none: with continuous "
                 "provisioning a group that is added later inherits the image of the oldest one.",
                 ask("decision", "image: ami-... here, too, or on no group"),
@@ -202,8 +190,7 @@ def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Breaches:
 def patching_custom_image(group: Group) -> Breaches:
     """Only groups with HyperPod's own image are patched."""
     if group.in_service and group.settings.patching and group.settings.image:
-        yield Breach(
-            ("patching",),
+        yield at("patching").breach(
             "patching puts HyperPod's newer image on the nodes; what it does with "
             f"{group.settings.image} is not published. It may replace that image and all that is in it.",
             drop().noting("change image when you have built a new one"),
@@ -221,8 +208,7 @@ def volume_quota(group: Group) -> Breaches:
     """The second volume is within the usual quota."""
     size = group.second_volume_gib
     if size and size > QUOTA_SEEN_GIB:
-        yield Breach(
-            ("volume_gib",),
+        yield at("volume_gib").breach(
             f"{size} GiB per node; the quota for a HyperPod volume was seen at "
             f"{QUOTA_SEEN_GIB}. Above it creation fails.",
             write(QUOTA_SEEN_GIB).noting("or ask for a larger quota first"),
@@ -244,8 +230,7 @@ _CRON = (
 def patching_schedule(patching: ScheduledPatching) -> Breaches:
     """CloudFormation accepts the patching schedule."""
     if problem := _cron_problem(patching.schedule):
-        yield Breach(
-            ("schedule",),
+        yield at("schedule").breach(
             f"`{patching.schedule}`: {problem}. Each of the six fields is one value.",
             write("cron(0 3 ? * SUN *)").noting("Sundays at 03:00 UTC"),
         )
@@ -270,8 +255,7 @@ def _cron_problem(expression: str) -> str:
 def classic_volume_key(hyperpod: HyperPod) -> Breaches:
     """Node volumes are encrypted with the environment's key."""
     if hyperpod.provisioning == "classic":
-        yield Breach(
-            ("provisioning",),
+        yield at("provisioning").breach(
             "with classic provisioning HyperPod takes no customer-managed key: root and second volumes are "
             "encrypted with a key of AWS's.",
             continuous(hyperpod),

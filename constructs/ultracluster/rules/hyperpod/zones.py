@@ -16,7 +16,7 @@ from ultracluster.model.addresses import (
     subnets,
 )
 from ultracluster.model.parent_zone import ENTRANCES, exports_homes_to_vpc
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import HYP
 from ultracluster.rules.zones import free_range, not_a_zone_of, usual_zones, whole_network
 
@@ -38,14 +38,13 @@ def zone_has_subnet(cluster: Cluster) -> Breaches:
         if zone is None or zone in network.further_zones:
             continue
         if zone == network.zone_id:
-            yield Breach(
-                path, f"{zone} is the network's own zone, in which every group is by default.", drop()
+            yield at(*path).breach(
+                f"{zone} is the network's own zone, in which every group is by default.", drop()
             )
             continue
         free = free_range(cluster, 1)
         make: dict[YamlPath, object] = {("network", "further_zones", zone): {"cidr": str(free)}}
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"there is no subnet in {zone}: "
             + ("HyperPod asks for one in OverrideVpcConfig." if group.in_service else "its nodes need one."),
             (anywhere(make) | drop()) if free and cluster.home and _fits(cluster.home, zone) else drop(),
@@ -96,8 +95,7 @@ def further_addresses(cluster: Cluster) -> Breaches:
     """The subnets of further zones have every address that AWS is certain to take."""
     for zone, budget in further_budgets(cluster).items():
         if budget.certain > budget.usable:
-            yield Breach(
-                ("network", "further_zones", zone, "cidr"),
+            yield at("network", "further_zones", zone, "cidr").breach(
                 f"the groups in {zone} take {budget}; at least {budget.certain} of them are certain.",
                 _other_range(cluster, zone),
             )
@@ -113,8 +111,7 @@ def further_addresses_likely(cluster: Cluster) -> Breaches:
     """The subnets of further zones have every address that their groups are likely to take."""
     for zone, budget in further_budgets(cluster).items():
         if budget.certain <= budget.usable < budget.total:
-            yield Breach(
-                ("network", "further_zones", zone, "cidr"),
+            yield at("network", "further_zones", zone, "cidr").breach(
                 f"the groups in {zone} are likely to take {budget}; {budget.certain} are certain.",
                 _other_range(cluster, zone),
             )
@@ -134,8 +131,7 @@ def partition_in_one_zone(cluster: Cluster) -> Breaches:
         for name, group in groups.items() if len(zones) > 1 else ():
             others = sorted(zones - {group.zone_id})
             if group.zone_id != cluster.environment.network.zone_id:
-                yield Breach(
-                    ("node_groups", name, "zone_id"),
+                yield at("node_groups", name, "zone_id").breach(
                     f"partition `{partition}` would have nodes in {' and '.join((*others, group.zone_id))}: "
                     "Slurm may give a job nodes of both, between which there is no EFA and the job does "
                     "not run.",
@@ -162,8 +158,7 @@ def jobs_in_one_zone(cluster: Cluster) -> Breaches:
         ]
         if others:
             taint = {"key": "example.com/zone", "value": group.zone_id, "effect": "NoSchedule"}
-            yield Breach(
-                ("node_groups", name, "zone_id"),
+            yield at("node_groups", name, "zone_id").breach(
                 f"`{name}` in {group.zone_id} and `{others[0].name}` in {others[0].zone_id} have "
                 "accelerators that "
                 "pods ask for by the same name: the scheduler may spread a job over both, between which "
@@ -188,8 +183,7 @@ def storage_in_other_zone(cluster: Cluster) -> Breaches:
     for zone, groups in cluster.further_zones.items() if there else ():
         for name, group in groups.items():
             if group.in_service and not (inside and group.role in ENTRANCES):
-                yield Breach(
-                    ("node_groups", name, "zone_id"),
+                yield at("node_groups", name, "zone_id").breach(
                     f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} in {home}: nodes in "
                     f"{zone} reach it "
                     "over TCP only, with more latency, and AWS bills each GB between the zones, both ways.",
@@ -214,8 +208,7 @@ def homes_reach_zones(cluster: Cluster) -> Breaches:
     for zone, groups in cluster.further_zones.items():
         for name, group in groups.items():
             if group.in_service:
-                yield Breach(
-                    ("node_groups", name, "zone_id"),
+                yield at("node_groups", name, "zone_id").breach(
                     f"the home directories (OpenZFS) are exported to the node subnet {inside} only, for "
                     "good: nodes "
                     f"in {zone} cannot mount them.",
@@ -240,8 +233,7 @@ def zone_offers_types(group: Group, cluster: Cluster, home: Region) -> Breaches:
         if kind and zones and zone not in zones:
             near = [one for one in zones if one in cluster.environment.network.further_zones]
             fix = write(near[0]) if near else drop() if cluster.environment.network.zone_id in zones else None
-            yield Breach(
-                ("zone_id",),
+            yield at("zone_id").breach(
                 f"{kind.name} was seen in {', '.join(zones)}, not in {zone}"
                 + (" (it is a further type of the group)." if number else ": the group may wait forever."),
                 fix or ask("decision", f"a zone of {', '.join(zones)}"),

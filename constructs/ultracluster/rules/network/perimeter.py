@@ -9,7 +9,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.endpoint_policy import LONGEST_POLICY, Place, endpoint_policy, length
 from ultracluster.model.endpoints import made_endpoints, policy_kind
 from ultracluster.model.perimeter import foreign_arns, foreign_registries, perimeter_of
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.network.vpc import OWN
 from ultracluster.rules.sets import NET
 
@@ -30,8 +30,7 @@ def perimeter_unused(network: Network, cluster: Cluster) -> Breaches:
         return
     for key in ("buckets", "readable_buckets"):
         if getattr(network.perimeter, key):
-            yield Breach(
-                ("perimeter", key),
+            yield at("perimeter", key).breach(
                 "no VPC endpoint is made, so no policy lets anything through: those of endpoints that exist "
                 "are their owner's.",
                 drop(),
@@ -46,8 +45,7 @@ def policy_length(network: Network, cluster: Cluster) -> Breaches:
         policy = endpoint_policy(endpoint.service, perimeter, _UNKNOWN)
         if policy and (size := length(policy)) > LONGEST_POLICY:
             longest = max(("accounts", "buckets", "readable_buckets"), key=lambda key: _size(network, key))
-            yield Breach(
-                ("perimeter", longest),
+            yield at("perimeter", longest).breach(
                 f"the policy of the endpoint for {endpoint.service} would have about {size:,} characters; "
                 f"EC2 takes {LONGEST_POLICY:,}.",
                 ask("decision", "fewer names; an organization stands for all accounts and buckets of it"),
@@ -60,8 +58,7 @@ def registries_pass(cluster: Cluster) -> Breaches:
     if not _confined(cluster):
         return
     for path, account in foreign_registries(cluster.environment):
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"a registry of account {account} is named, and the policies of the endpoints for Amazon ECR let "
             "only this account's own pass: its images and charts could not be pulled.",
             _trust(cluster, path, account),
@@ -75,8 +72,7 @@ def arns_pass(cluster: Cluster) -> Breaches:
         return
     for path, arn in foreign_arns(cluster.environment):
         service, account = arn.split(":")[2], arn.split(":")[4]
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"it is of account {account}, and the policy of the endpoint for {service} lets only this "
             "account's own pass: nodes that ask for it themselves would be refused.",
             _trust(cluster, path, account),
@@ -92,8 +88,7 @@ def extra_endpoint_policies(network: Network, cluster: Cluster) -> Breaches:
         return
     for index, service in enumerate(network.extra_endpoints):
         if policy_kind(service) is None:
-            yield Breach(
-                ("extra_endpoints", index),
+            yield at("extra_endpoints", index).breach(
                 f"it is not known here that AWS takes a policy for `{service}`, so its endpoint gets none: "
                 "whoever has credentials on a node reaches that service in every account.",
                 drop().noting("or acknowledge this, if no data of yours can leave through it"),
@@ -106,7 +101,7 @@ def endpoint_networks_unused(network: Network) -> Breaches:
     if not network.vpc or not network.vpc.endpoint_networks:
         return
     if why := _why_unused(network, network.vpc):
-        yield Breach(("vpc", "endpoint_networks"), f"no rule is made for them: {why}.", drop())
+        yield at("vpc", "endpoint_networks").breach(f"no rule is made for them: {why}.", drop())
 
 
 def _why_unused(network: Network, vpc: ExistingVpc) -> str:

@@ -28,7 +28,7 @@ from ultracluster.model.addresses import (
     vpc_blocks,
 )
 from ultracluster.model.parent_zone import exports_homes_to_vpc
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import NET
 
 VPC_GUIDE = "Amazon VPC User Guide, VPC CIDR blocks"
@@ -45,8 +45,7 @@ def vpc_size(network: Network) -> Breaches:
     """A VPC's network is between /16 and /28."""
     whole = _vpc(network)
     if not LARGEST_PREFIX <= whole.prefixlen <= SMALLEST_PREFIX:
-        yield Breach(
-            _vpc_path(network),
+        yield at(*_vpc_path(network)).breach(
             f"{whole} is a /{whole.prefixlen}; EC2 makes VPC networks from /16 (65,536 addresses) "
             "to /28 (16).",
             write(_resized(whole)),
@@ -58,8 +57,7 @@ def node_subnet_size(network: Network) -> Breaches:
     """The node subnet is between /16 and /28."""
     given = _given_node_network(network)
     if given and not LARGEST_PREFIX <= given.prefixlen <= SMALLEST_PREFIX:
-        yield Breach(
-            _node_path(network),
+        yield at(*_node_path(network)).breach(
             f"{given} is a /{given.prefixlen}; EC2 makes subnets from /16 (65,531 usable "
             "addresses) to /28 (11).",
             write(_resized(given)),
@@ -121,8 +119,7 @@ def small_subnets_fit(network: Network, cluster: Cluster) -> Breaches:
             continue
         half = _half(whole)
         halved = half and not any(half.overlaps(small) for small in cut.small)
-        yield Breach(
-            _node_path(network),
+        yield at(*_node_path(network)).breach(
             f"the nodes' {cut.nodes} leaves no room in {whole} for the subnet of the {purpose} "
             f"({', '.join(map(str, wrong))}: the last addresses of the VPC); EC2 refuses subnets "
             "that overlap.",
@@ -135,8 +132,7 @@ def certain_addresses_fit(network: Network, cluster: Cluster) -> Breaches:
     """The node subnet has every address that AWS is certain to take."""
     budget = address_budget(cluster)
     if budget.certain > budget.usable:
-        yield Breach(
-            _node_path(network),
+        yield at(*_node_path(network)).breach(
             f"the cluster takes {budget}; at least {budget.certain} of them are certain. Launches "
             f"fail when the subnet is used up, and its CIDR cannot change later: {_another(cluster)}.",
             _roomier(cluster, budget),
@@ -148,8 +144,7 @@ def estimated_addresses_fit(network: Network, cluster: Cluster) -> Breaches:
     """The node subnet has every address that the cluster is likely to take."""
     budget = address_budget(cluster)
     if budget.certain <= budget.usable < budget.total:
-        yield Breach(
-            _node_path(network),
+        yield at(*_node_path(network)).breach(
             f"the cluster is likely to take {budget}; {budget.certain} are certain, the rest is "
             "estimated. Launches fail when the subnet is used up, and its CIDR cannot change "
             "later.",
@@ -162,8 +157,7 @@ def room_to_grow(network: Network, cluster: Cluster) -> Breaches:
     """The node subnet is less than 80 % full on the first day."""
     budget = address_budget(cluster)
     if FULL <= budget.share <= 1:
-        yield Breach(
-            _node_path(network),
+        yield at(*_node_path(network)).breach(
             f"the cluster takes {budget}: {budget.share:.0%}. The subnet's CIDR cannot change "
             f"later: {_another(cluster)}.",
             _roomier(cluster, budget),
@@ -197,8 +191,7 @@ def docker_bridge(network: Network) -> Breaches:
     """The VPC does not overlap Docker's default bridge, 172.17.0.0/16."""
     for path, block in _blocks(network):
         if block.overlaps(DOCKER):
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"{block} overlaps 172.17.0.0/16, which Docker gives to the bridge docker0 on every "
                 "node: traffic to those addresses of the VPC never leaves the node.",
                 ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image")

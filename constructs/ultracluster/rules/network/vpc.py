@@ -9,7 +9,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask, drop, relative, write
 from ultracluster.model import Cluster
 from ultracluster.model.endpoints import closed_endpoints
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.network.ranges import PREREQUISITES
 from ultracluster.rules.sets import NET
 
@@ -23,8 +23,7 @@ def existing_parts_need_vpc(network: Network) -> Breaches:
         return
     for key, part in (("subnet", network.subnet), ("security_group", network.security_group)):
         if part:
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 f"{part.id} lives in a VPC that exists, and another VPC would be made; a "
                 "subnet or security group cannot be used in another VPC.",
                 drop().noting(f"or network.vpc with the id and cidr of the VPC of {part.id}"),
@@ -35,8 +34,7 @@ def existing_parts_need_vpc(network: Network) -> Breaches:
 def node_cidr_or_subnet(network: Network) -> Breaches:
     """node_cidr is given only for a node subnet that is made."""
     if network.subnet and network.node_cidr:
-        yield Breach(
-            ("node_cidr",),
+        yield at("node_cidr").breach(
             f"{network.node_cidr} is given together with the existing subnet {network.subnet.id} "
             f"({network.subnet.cidr}), whose CIDR cannot change.",
             drop().noting("or subnet, to have one made"),
@@ -51,8 +49,7 @@ def node_cidr_or_subnet(network: Network) -> Breaches:
 def nat_gateway_needed(network: Network) -> Breaches:
     """A new node subnet in an existing VPC has a route to AWS's services."""
     if network.vpc and not network.subnet and network.egress == "nat" and not network.vpc.nat_gateway_id:
-        yield Breach(
-            ("vpc",),
+        yield at("vpc").breach(
             f"egress is `nat` and the node subnet is made in {network.vpc.id}, where no NAT "
             "gateway is made: nodes would reach neither AWS nor the internet, and "
             "none would join the cluster.",
@@ -71,11 +68,7 @@ def nat_gateway_unused(network: Network) -> Breaches:
         why = f"the route table of the existing subnet {network.subnet.id} is not changed."
     else:
         return
-    yield Breach(
-        ("vpc", "nat_gateway_id"),
-        f"{network.vpc.nat_gateway_id} would not be used: {why}",
-        drop(),
-    )
+    yield at("vpc", "nat_gateway_id").breach(f"{network.vpc.nat_gateway_id} would not be used: {why}", drop())
 
 
 @NET.warning(14, OWN)
@@ -85,10 +78,8 @@ def ignored_with_existing_vpc(network: Network) -> Breaches:
         return
     for key in ("cidr", "flow_logs"):
         if key in network.model_fields_set:
-            yield Breach(
-                (key,),
-                f"`{key}` is about a VPC that is made; {network.vpc.id} exists and is left as it is.",
-                drop(),
+            yield at(key).breach(
+                f"`{key}` is about a VPC that is made; {network.vpc.id} exists and is left as it is.", drop()
             )
 
 
@@ -109,8 +100,7 @@ def closed_needs_endpoints(network: Network, cluster: Cluster) -> Breaches:
         if network.security_group is None:
             networks = ", ".join(network.vpc.endpoint_networks or (network.vpc.cidr,))
             out = f" Nodes are let out to {networks} (vpc.endpoint_networks) and the gateways only."
-        yield Breach(
-            ("vpc", "create_endpoints"),
+        yield at("vpc", "create_endpoints").breach(
             f"nodes reach AWS through endpoints only, and none is made in {network.vpc.id}. It "
             f"must have, with private DNS and open to the nodes on TCP 443: {names}.{out}",
             write(True).noting("if it has none; else look, and acknowledge this"),
@@ -125,8 +115,7 @@ def closed_needs_endpoints(network: Network, cluster: Cluster) -> Breaches:
 def gateway_needs_route_table(network: Network) -> Breaches:
     """create_endpoints is set only where the node subnet is made as well."""
     if network.vpc and network.vpc.create_endpoints and network.subnet:
-        yield Breach(
-            ("vpc", "create_endpoints"),
+        yield at("vpc", "create_endpoints").breach(
             "the gateway endpoint to S3 is an entry in route tables, and the route table of "
             f"{network.subnet.id} is not known here: without the entry its nodes do not use the "
             "endpoint.",
@@ -138,8 +127,7 @@ def gateway_needs_route_table(network: Network) -> Breaches:
 def extra_endpoints_unused(network: Network) -> Breaches:
     """extra_endpoints are given only where endpoints are made."""
     if network.extra_endpoints and network.vpc and not network.vpc.create_endpoints:
-        yield Breach(
-            ("extra_endpoints",),
+        yield at("extra_endpoints").breach(
             f"{', '.join(network.extra_endpoints)} would not be made: no endpoint is made in "
             f"{network.vpc.id}, because vpc.create_endpoints is off.",
             relative({("vpc", "create_endpoints"): True}, up=1) | drop(),
@@ -156,21 +144,18 @@ def extra_endpoint_names(network: Network, cluster: Cluster) -> Breaches:
         prefix = f"com.amazonaws.{cluster.region}."
         if service.startswith("com.amazonaws."):
             short = service.removeprefix(prefix) if service.startswith(prefix) else service.split(".", 3)[-1]
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{service}` carries the prefix com.amazonaws.<region>., which is added to each name.",
                 drop() if short in network.extra_endpoints else write(short),
             )
         elif network.extra_endpoints.index(service) != index:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{service}` is given {counts[service]} times; EC2 refuses a second endpoint with "
                 "private DNS for one service.",
                 drop(),
             )
         elif network.egress == "closed" and service in endpoints and endpoints[service].kind == "interface":
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{service}` is made already, because egress is `closed` "
                 f"({endpoints[service].reason}); EC2 refuses a second endpoint with private DNS for one "
                 "service.",
@@ -187,8 +172,7 @@ def extra_endpoint_names(network: Network, cluster: Cluster) -> Breaches:
 def security_group_self_rules(network: Network) -> Breaches:
     """An existing security group lets all traffic in from itself and out to itself."""
     if group := network.security_group:
-        yield Breach(
-            ("security_group", "id"),
+        yield at("security_group", "id").breach(
             f"the rules of {group.id} cannot be seen here. EFA needs all traffic (protocol -1) in "
             f"from {group.id} and out to {group.id}; outbound 0.0.0.0/0 does not replace the "
             "second. Without them the EFA health check ends the nodes before any script runs, and "
@@ -204,8 +188,7 @@ def security_group_self_rules(network: Network) -> Breaches:
 def flow_log_volume(network: Network) -> Breaches:
     """Flow logs record only rejected traffic."""
     if network.vpc is None and network.flow_logs.traffic == "all":
-        yield Breach(
-            ("flow_logs", "traffic"),
+        yield at("flow_logs", "traffic").breach(
             "`all` records every accepted connection of every node and file server, too, and "
             "CloudWatch Logs bills what it takes in. EFA traffic is in neither setting: it "
             "bypasses the IP stack.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ultracluster.config.observability import Alerts
 from ultracluster.config.remedy import DROP, ask, beside, drop
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS
 
@@ -13,8 +13,7 @@ from ultracluster.rules.sets import OBS
 def alert_recipients(alerts: Alerts) -> Breaches:
     """Somebody is told of alerts."""
     if not alerts.emails and alerts.topic_arn is None:
-        yield Breach(
-            (),
+        yield at().breach(
             "a topic is made, and nobody is subscribed to it: alerts fire unheard.",
             ask("fact", "alerts.emails: [oncall@example.com], or alerts.topic_arn of a topic of yours"),
         )
@@ -24,8 +23,7 @@ def alert_recipients(alerts: Alerts) -> Breaches:
 def existing_topic_subscribers(alerts: Alerts) -> Breaches:
     """A topic that exists has its own subscribers."""
     if alerts.emails and alerts.topic_arn:
-        yield Breach(
-            ("emails",),
+        yield at("emails").breach(
             "the topic exists, and its owner decides who is subscribed: these addresses would not be told.",
             drop() | beside(topic_arn=DROP).noting("subscribe them to the topic by hand"),
         )
@@ -34,6 +32,6 @@ def existing_topic_subscribers(alerts: Alerts) -> Breaches:
 @OBS.error(9, "SNS API Reference, Subscribe: the same endpoint of a topic has one subscription", DATE)
 def alert_emails_unique(alerts: Alerts) -> Breaches:
     """Each address is subscribed once."""
-    for at, address in enumerate(alerts.emails):
-        if address in alerts.emails[:at]:
-            yield Breach(("emails", at), f"{address} is named twice.", drop())
+    for index, address in enumerate(alerts.emails):
+        if address in alerts.emails[:index]:
+            yield at("emails", index).breach(f"{address} is named twice.", drop())

@@ -9,7 +9,7 @@ from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.metric_series import series_of_node
 from ultracluster.model.observability import collects, collects_on_nodes, scrapes_slurm, uses_addon
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import HPE, HPS, HYPERPOD, OBS, PCS, SLURM, kinds_with
 
@@ -26,10 +26,8 @@ _OLD = ("orchestrator", "observability")
 def hyperpod_collection(wanted: Observability, cluster: Cluster) -> Breaches:
     """HyperPod's own collection is for HyperPod."""
     if wanted.kind == "hyperpod":
-        yield Breach(
-            ("kind",),
-            f"{cluster.traits.kind} has no collection of its own.",
-            write("prometheus", "cloudwatch"),
+        yield at("kind").breach(
+            f"{cluster.traits.kind} has no collection of its own.", write("prometheus", "cloudwatch")
         )
 
 
@@ -40,8 +38,7 @@ def extension_needs_continuous(wanted: Observability, cluster: Cluster) -> Breac
     if wanted.kind != "hyperpod" or not isinstance(settings, HyperPodSlurm):
         return
     if settings.provisioning != "continuous":
-        yield Breach(
-            ("kind",),
+        yield at("kind").breach(
             f"the cluster's provisioning is {settings.provisioning}, and such a cluster takes no extension.",
             write("prometheus").noting(
                 "or orchestrator.provisioning: continuous, for a cluster that is not made yet"
@@ -61,15 +58,13 @@ def one_collection_per_node(wanted: Observability, cluster: Cluster) -> Breaches
     if not isinstance(settings, HyperPodEks) or settings.observability is None:
         return
     if wanted.kind == "prometheus":
-        yield Breach(
-            ("kind",),
+        yield at("kind").breach(
             "orchestrator.observability installs HyperPod's add-on, whose exporters would run beside ours.",
             anywhere({_OLD: DROP}) | write("cloudwatch"),
         )
     elif wanted.kind == "hyperpod":
         workspace = {"arn": settings.observability.workspace_arn}
-        yield Breach(
-            ("kind",),
+        yield at("kind").breach(
             "orchestrator.observability asks for the same add-on: one of them says where it writes to.",
             anywhere({_OLD: DROP, ("observability", "workspace"): workspace})
             if wanted.workspace is None and "retention_days" not in wanted.model_fields_set
@@ -85,8 +80,7 @@ def addon_needs_large_node(cluster: Cluster) -> Breaches:
     types = [group.type for group in cluster.groups.values() if group.in_service]
     if types and all(one is not None and one.vcpu < _VCPU for one in types):
         ours = cluster.environment.observability is not None
-        yield Breach(
-            ("observability", "kind") if ours else _OLD,
+        yield at(*("observability", "kind") if ours else _OLD).breach(
             "no group of HyperPod has nodes of 4xlarge (16 vCPU) or larger, which its central collector asks "
             "for.",
             write("prometheus").noting("or a group with larger nodes")
@@ -102,8 +96,7 @@ _VCPU = 16
 def hyperpod_collection_role(wanted: Observability) -> Breaches:
     """HyperPod's own collection writes as itself."""
     if wanted.kind == "hyperpod" and wanted.workspace and wanted.workspace.role_arn:
-        yield Breach(
-            ("workspace", "role_arn"),
+        yield at("workspace", "role_arn").breach(
             "HyperPod's own collection assumes no role: it writes with the rights of its pods or nodes.",
             drop().noting("the workspace's resource policy may let them in"),
         )
@@ -113,8 +106,7 @@ def hyperpod_collection_role(wanted: Observability) -> Breaches:
 def exporters_need_scripts(wanted: Observability, cluster: Cluster) -> Breaches:
     """Nodes run the scripts that install exporters."""
     if wanted.kind == "prometheus" and collects_on_nodes(cluster) and not cluster.runs_scripts:
-        yield Breach(
-            ("kind",),
+        yield at("kind").breach(
             "orchestrator.lifecycle is `none`: nothing on the nodes collects.",
             write("cloudwatch").noting("or let nodes run the scripts: remove orchestrator.lifecycle"),
         )
@@ -129,8 +121,7 @@ def exporters_need_scripts(wanted: Observability, cluster: Cluster) -> Breaches:
 def slurm_metrics_need_login(wanted: Observability, cluster: Cluster) -> Breaches:
     """Slurm's own metrics have a node that asks for them."""
     if wanted.kind == "prometheus" and isinstance(cluster.settings, Pcs) and not cluster.with_role("login"):
-        yield Breach(
-            (),
+        yield at().breach(
             "PCS runs the controller, and no login group is there to ask it: queues, nodes and jobs of "
             "Slurm have no metrics.",
             ask("decision", "a login group"),
@@ -141,7 +132,7 @@ def slurm_metrics_need_login(wanted: Observability, cluster: Cluster) -> Breache
 def managed_collector_needs_kubernetes(wanted: Observability) -> Breaches:
     """A managed collector is for Kubernetes."""
     if wanted.collector == "managed" and wanted.kind != "cloudwatch":
-        yield Breach(("collector",), "AWS's collector finds pods, and nodes of Slurm are none.", drop())
+        yield at("collector").breach("AWS's collector finds pods, and nodes of Slurm are none.", drop())
 
 
 @OBS.warning(24, "Prometheus documentation, sample_limit: a scrape with more samples fails as a whole", DATE)
@@ -156,8 +147,7 @@ def series_budget(wanted: Observability, cluster: Cluster) -> Breaches:
     }
     group = max(most, key=lambda name: most[name])
     if most[group] > budget:
-        yield Breach(
-            ("budget_series_per_node",),
+        yield at("budget_series_per_node").breach(
             f"a node of {group} has up to {most[group]:,} series: of an exporter with more than {budget:,} "
             "nothing is taken in.",
             drop() | write(most[group]).noting("or more"),

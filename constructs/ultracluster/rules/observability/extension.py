@@ -8,7 +8,7 @@ from ultracluster.config.observability import Extension, Observability
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import ask, drop
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import HPS, OBS
 
@@ -29,7 +29,7 @@ def extension_supported(wanted: Observability, cluster: Cluster) -> Breaches:
         why = f"kind is {wanted.kind}, and the extension never runs beside other exporters"
     else:
         return
-    yield Breach(("extension",), f"{why}.", drop())
+    yield at("extension").breach(f"{why}.", drop())
 
 
 @OBS.error(31, _API, DATE, kinds=HPS.kinds)
@@ -37,8 +37,7 @@ def extension_length(extension: Extension) -> Breaches:
     """The extension's configuration is not too long."""
     length = len(json.dumps(extension.configuration, separators=(",", ":"), ensure_ascii=False))
     if length > MOST_CHARACTERS:
-        yield Breach(
-            ("configuration",),
+        yield at("configuration").breach(
             f"as JSON it has {length:,} characters; AWS takes {MOST_CHARACTERS:,} at most.",
             ask("decision", "fewer settings: what is left out keeps the extension's default"),
         )

@@ -7,7 +7,7 @@ import re
 from ultracluster.catalog import Region
 from ultracluster.config.observability import IDENTITY_ID, Grafana
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS
 
@@ -21,8 +21,7 @@ _OF_A_MADE_ONE = ("authentication", "saml_metadata_url", "saml_role_attribute", 
 def grafana_region(grafana: Grafana, home: Region) -> Breaches:
     """Grafana is in the Region."""
     if grafana.workspace_id is None and home.grafana is False:
-        yield Breach(
-            (),
+        yield at().breach(
             f"Amazon Managed Grafana is not in {home.name}.",
             drop().noting(
                 "`ultracluster observability render` writes the dashboards as files, for a Grafana of yours; "
@@ -35,8 +34,7 @@ def grafana_region(grafana: Grafana, home: Region) -> Breaches:
 def saml_metadata(grafana: Grafana) -> Breaches:
     """SAML needs the metadata of who identifies people."""
     if grafana.workspace_id is None and grafana.authentication == "SAML" and not grafana.saml_metadata_url:
-        yield Breach(
-            (),
+        yield at().breach(
             "nothing says who identifies people: nobody could log in.",
             ask("fact", "saml_metadata_url: https://id.example.com/metadata"),
         )
@@ -46,8 +44,7 @@ def saml_metadata(grafana: Grafana) -> Breaches:
 def grafana_has_admin(grafana: Grafana) -> Breaches:
     """Somebody may enter a new Grafana."""
     if grafana.workspace_id is None and not grafana.admins and not grafana.admin_groups:
-        yield Breach(
-            (),
+        yield at().breach(
             "no admin is named, and a new workspace has no user: nobody can enter it."
             if grafana.authentication == "AWS_SSO"
             else "no admin is named: everybody whom the provider lets in can look, and nobody administer.",
@@ -65,16 +62,14 @@ def grafana_admin_kind(grafana: Grafana) -> Breaches:
     """Admins are named in the way people log in."""
     if grafana.authentication == "SAML":
         if grafana.admin_groups:
-            yield Breach(
-                ("admin_groups",),
+            yield at("admin_groups").breach(
                 "groups of IAM Identity Center are unknown to SAML.",
                 drop().noting("name the role's value that such people have in admins"),
             )
         return
     for number, admin in enumerate(grafana.admins):
         if not re.fullmatch(IDENTITY_ID, admin):
-            yield Breach(
-                ("admins", number),
+            yield at("admins", number).breach(
                 f"`{admin}` is no id of a user in IAM Identity Center.",
                 ask(
                     "fact",
@@ -90,11 +85,11 @@ def grafana_login_settings(grafana: Grafana) -> Breaches:
     if grafana.workspace_id:
         for key in _OF_A_MADE_ONE:
             if key in given:
-                yield Breach((key,), "the Grafana exists, so this is its owner's: it does nothing.", drop())
+                yield at(key).breach("the Grafana exists, so this is its owner's: it does nothing.", drop())
     elif grafana.authentication == "AWS_SSO":
         for key in ("saml_metadata_url", "saml_role_attribute"):
             if key in given:
-                yield Breach((key,), "with IAM Identity Center there is no SAML: it does nothing.", drop())
+                yield at(key).breach("with IAM Identity Center there is no SAML: it does nothing.", drop())
 
 
 @OBS.error(15, f"{_GUIDE}, Differences between versions: 8.4, 9.4, 10.4, 12.4, 13", DATE)
@@ -102,8 +97,7 @@ def grafana_version(grafana: Grafana) -> Breaches:
     """Grafana is new enough for the dashboards."""
     major, minor = (int(part) for part in grafana.version.split("."))
     if grafana.workspace_id is None and (major, minor) < OLDEST:
-        yield Breach(
-            ("version",),
+        yield at("version").breach(
             f"Grafana {grafana.version} does not take our dashboards, which are in the form of Grafana 10.",
             write("10.4", "12.4"),
         )

@@ -7,7 +7,7 @@ from ultracluster.config.observability import Observability
 from ultracluster.config.remedy import anywhere, write
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import KUBERNETES, OBS
 
 DATE = "2026-11-23"
@@ -21,8 +21,7 @@ LEAST_SECONDS = 30
 def managed_collector_interval(wanted: Observability, cluster: Cluster) -> Breaches:
     """A managed collector scrapes every 30 seconds at the most."""
     if collects(cluster) and wanted.collector == "managed" and wanted.scrape_seconds < LEAST_SECONDS:
-        yield Breach(
-            ("scrape_seconds",),
+        yield at("scrape_seconds").breach(
             f"AWS's collector takes no interval below {LEAST_SECONDS} seconds and refuses the configuration.",
             write(LEAST_SECONDS).noting("or collector: agent"),
         )
@@ -40,8 +39,7 @@ def managed_collector_reaches_jobs(
 ) -> Breaches:
     """What training scripts say of themselves is collected."""
     if collects(cluster) and wanted.collector == "managed" and settings.network_policies:
-        yield Breach(
-            ("collector",),
+        yield at("collector").breach(
             "AWS's collector is no pod, so that no network policy can let it in alone: step time, loss and "
             "tokens of jobs, and Kueue's queues, are not collected.",
             write("agent"),
@@ -59,8 +57,7 @@ def gpu_metrics(wanted: Observability, cluster: Cluster, settings: Eks | HyperPo
     types = [known for group in cluster.with_role("compute").values() for known in group.known_types]
     gpus = any(known.accelerator and known.accelerator.manufacturer == "NVIDIA" for known in types)
     if wanted.kind == "prometheus" and gpus and settings.gpu_plugin == "none":
-        yield Breach(
-            ("kind",),
+        yield at("kind").breach(
             "orchestrator.gpu_plugin is `none`, so that dcgm-exporter is not installed either: nothing is "
             "known of the GPUs but their XIDs.",
             anywhere({("orchestrator", "gpu_plugin"): "device-plugin"}).noting("or acknowledge this"),

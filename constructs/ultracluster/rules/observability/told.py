@@ -9,7 +9,7 @@ from ultracluster.config.observability import Observability
 from ultracluster.config.parallelcluster import ParallelClusterMonitoring
 from ultracluster.config.remedy import DROP, drop, relative, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS, PCL
 
@@ -22,8 +22,7 @@ def budget_topic_account(wanted: Observability, cluster: Cluster) -> Breaches:
         return
     other = topic.split(":")[4]
     if other != account:
-        yield Breach(
-            ("monthly_budget_usd",),
+        yield at("monthly_budget_usd").breach(
             f"the topic of alerts is of account {other}: a budget of {account} cannot tell it.",
             drop() | relative({("alerts", "topic_arn"): DROP}, up=1).noting("a topic is made then"),
         )
@@ -33,8 +32,7 @@ def budget_topic_account(wanted: Observability, cluster: Cluster) -> Breaches:
 def budgets_region(wanted: Observability, home: Region) -> Breaches:
     """CloudFormation makes budgets in the Region."""
     if wanted.monthly_budget_usd is not None and home.budgets is False:
-        yield Breach(
-            ("monthly_budget_usd",),
+        yield at("monthly_budget_usd").breach(
             f"in {home.name} CloudFormation cannot make a budget.",
             drop().noting(
                 "make it by hand: a monthly budget on the environment's tag, which tells the topic"
@@ -46,8 +44,7 @@ def budgets_region(wanted: Observability, home: Region) -> Breaches:
 def repository_event_log(lustre: NewLustre, cluster: Cluster) -> Breaches:
     """What S3 refuses is told."""
     if cluster.environment.observability and lustre.log_level == "disabled" and _tied(lustre):
-        yield Breach(
-            ("log_level",),
+        yield at("log_level").breach(
             "folders are tied to S3, and Lustre logs nothing: a file that is not exported is told by nobody.",
             write("warn-error"),
         )
@@ -72,4 +69,4 @@ def alarm_targets(monitoring: ParallelClusterMonitoring, cluster: Cluster) -> Br
         ("alarms", monitoring.alarms, "nothing watches the head node then"),
     ):
         if not on:
-            yield Breach((field,), f"without ParallelCluster's own {field}, {loses}.", write(True))
+            yield at(field).breach(f"without ParallelCluster's own {field}, {loses}.", write(True))

@@ -7,7 +7,7 @@ from ultracluster.config.base import is_token
 from ultracluster.config.observability import ExistingWorkspace, Observability, workspace_place
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import OBS
 
 DATE = "2026-11-22"
@@ -20,8 +20,7 @@ OF_A_MADE_ONE = ("retention_days", "max_series")
 def prometheus_region(wanted: Observability, home: Region) -> Breaches:
     """Prometheus is in the Region."""
     if wanted.makes_workspace and home.prometheus is False:
-        yield Breach(
-            (),
+        yield at().breach(
             f"Amazon Managed Service for Prometheus is not in {home.name}.",
             write({"kind": "cloudwatch"}).noting("or name a workspace of another Region in workspace.arn"),
         )
@@ -41,8 +40,7 @@ def workspace_region(workspace: ExistingWorkspace, cluster: Cluster) -> Breaches
         if closed
         else "every sample crosses Regions, and is paid as such"
     )
-    yield Breach(
-        ("arn",),
+    yield at("arn").breach(
         f"the workspace is in {there}, the cluster in {cluster.region}: {way}.",
         anywhere({("observability", "workspace"): DROP}).noting(
             "a workspace is made then; or acknowledge this"
@@ -58,8 +56,7 @@ def workspace_account(workspace: ExistingWorkspace, cluster: Cluster) -> Breache
         return
     theirs = workspace_place(workspace.arn)[1]
     if theirs != account:
-        yield Breach(
-            (),
+        yield at().breach(
             f"the workspace is of account {theirs}, and nodes write as roles of {account}: it refuses them, "
             "unless its own resource policy lets them in.",
             ask("fact", f"role_arn of a role of {theirs} that trusts {account} and may aps:RemoteWrite"),
@@ -75,8 +72,7 @@ def existing_workspace_settings(wanted: Observability) -> Breaches:
         return
     for key in OF_A_MADE_ONE:
         if key in wanted.model_fields_set:
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 "the workspace exists, so its retention and limits are its owner's: this does nothing.",
                 drop(),
             )
@@ -89,10 +85,8 @@ def workspace_needs_prometheus(wanted: Observability) -> Breaches:
         return
     for key in (*OF_A_MADE_ONE, "workspace", "budget_series_per_node", "collector", "scrape_seconds"):
         if key in wanted.model_fields_set:
-            yield Breach(
-                (key,),
-                "with `kind: cloudwatch` nothing collects metrics of nodes: this does nothing.",
-                drop(),
+            yield at(key).breach(
+                "with `kind: cloudwatch` nothing collects metrics of nodes: this does nothing.", drop()
             )
 
 
@@ -102,8 +96,7 @@ def workspace_needs_prometheus(wanted: Observability) -> Breaches:
 def metrics_retention(wanted: Observability) -> Breaches:
     """Metrics are kept for longer than alerts look back."""
     if wanted.makes_workspace and wanted.retention_days < 8:
-        yield Breach(
-            ("retention_days",),
+        yield at("retention_days").breach(
             f"after {wanted.retention_days} days nobody can compare this week with the last, and alerts on "
             "slow growth (ECC errors) look back over a week.",
             write(150, 30),

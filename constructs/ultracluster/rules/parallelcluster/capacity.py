@@ -9,7 +9,7 @@ from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import LINUX, RED_HAT, billed_platform
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.parallelcluster.types import family_of
 from ultracluster.rules.sets import PCL
@@ -19,8 +19,7 @@ from ultracluster.rules.sets import PCL
 def head_capacity(group: Group) -> Breaches:
     """Controller and login nodes are on-demand instances."""
     if group.role in ("controller", "login") and group.capacity.kind != "on-demand":
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             f"{group.capacity.kind} for a {group.role} group: ParallelCluster launches these nodes on "
             "demand and has no field for anything else.",
             write({"kind": "on-demand"}).noting("which uses a matching open reservation without being told"),
@@ -42,8 +41,7 @@ def reserved_platform(group: Group, environment: Environment) -> Breaches:
         isinstance(bought, CapacityBlock | Reservation)
         and billed_platform(environment, group.settings) == RED_HAT
     ):
-        yield Breach(
-            ("capacity",),
+        yield at("capacity").breach(
             f"nodes with `os: {getattr(environment.orchestrator, 'os', '')}` are billed as {RED_HAT} and "
             f"match a reservation of that platform only; the default of a purchase is {LINUX}, and a block "
             "cannot be cancelled.",
@@ -61,15 +59,13 @@ def block_counts(group: Group) -> Breaches:
         return
     count, most = group.settings.count, group.settings.max_count
     if count == 0:
-        yield Breach(
-            ("count",),
+        yield at("count").breach(
             "count is 0 for a Capacity Block: ParallelCluster requires a MinCount above 0, as the block is "
             "paid for in any case.",
             write(group.most_nodes or 1),
         )
     elif most not in (None, count):
-        yield Breach(
-            ("max_count",),
+        yield at("max_count").breach(
             f"{count} to {most} nodes from a Capacity Block: ParallelCluster requires MinCount and MaxCount "
             "to be equal.",
             drop() & beside(count=most),
@@ -81,8 +77,7 @@ def block_size(cluster: Cluster) -> Breaches:
     """A Capacity Block of UltraServers has enough instances for the nodes."""
     for _, block, groups, sizes, nodes in _ultraserver_blocks(cluster):
         if nodes > max(sizes):
-            yield Breach(
-                ("node_groups", groups[-1].name, "count"),
+            yield at("node_groups", groups[-1].name, "count").breach(
                 f"{nodes} nodes use {block}, and blocks of this type have {_either(sizes)} instances.",
                 _counted(groups[-1], max(sizes) - nodes).noting("more blocks for more"),
             )
@@ -94,8 +89,7 @@ def block_used_completely(cluster: Cluster) -> Breaches:
     for kind, block, groups, sizes, nodes in _ultraserver_blocks(cluster):
         if 0 < nodes < max(sizes) and nodes not in sizes:
             size = next(size for size in sorted(sizes) if size >= nodes)
-            yield Breach(
-                ("node_groups", groups[-1].name, "count"),
+            yield at("node_groups", groups[-1].name, "count").breach(
                 f"{nodes} nodes use {block}, and blocks of {kind} have {_either(sizes)} instances: you would "
                 f"pay for {size - nodes} that no group uses.",
                 _counted(groups[-1], size - nodes),

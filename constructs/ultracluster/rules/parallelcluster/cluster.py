@@ -8,7 +8,7 @@ from ultracluster.config.parallelcluster import ParallelCluster, ParallelCluster
 from ultracluster.config.remedy import ask, beside, drop, rename, write
 from ultracluster.config.storage import ExistingDatabase, ExistingOpenZfs
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCL
@@ -23,8 +23,7 @@ def name_with_accounting(settings: ParallelCluster, environment: Environment) ->
     longest = parallelcluster().names.longest_cluster_with_accounting
     name = environment.cluster_name
     if environment.storage.accounting_database and len(name) > longest:
-        yield Breach(
-            ("cluster_name",),
+        yield at("cluster_name").breach(
             f"`{name}` has {len(name)} characters. With an accounting database at most {longest} are "
             "allowed, because Slurm names its tables after the cluster.",
             write(name[:longest].rstrip("-")),
@@ -38,8 +37,7 @@ def supported_region(cluster: Cluster, settings: ParallelCluster) -> Breaches:
     if cluster.region not in supported:
         prefix = cluster.region.split("-")[0]
         near = [name for name in supported if name.startswith(f"{prefix}-")] or list(supported)
-        yield Breach(
-            ("region",),
+        yield at("region").breach(
             f"ParallelCluster {settings.version} does not support {cluster.region} and refuses to create a "
             "cluster there.",
             moved_to(cluster, *near[:3]),
@@ -59,8 +57,7 @@ def release_checked(settings: ParallelCluster) -> Breaches:
         older = (
             " Releases before 3.16.1 have security holes in Slurm." if version(release) < (3, 16, 1) else ""
         )
-        yield Breach(
-            ("version",),
+        yield at("version").breach(
             f"the configuration for {release} is only checked with the schema and validators of "
             f"{', '.join(checked)}.{older}",
             write(parallelcluster().judged_versions[-1]),
@@ -75,8 +72,7 @@ def release_checked(settings: ParallelCluster) -> Breaches:
 def queue_update_strategy(settings: ParallelCluster) -> Breaches:
     """Updates by CloudFormation do not require a stopped compute fleet."""
     if settings.deploy_with == "cloudformation" and settings.queue_update == "compute-fleet-stop":
-        yield Breach(
-            ("queue_update",),
+        yield at("queue_update").breach(
             "ParallelCluster's custom resource cannot stop the fleet before an update: every `cdk deploy` "
             "that changes a queue would fail.",
             write("drain").noting("which waits for jobs; or deploy_with: pcluster"),
@@ -90,8 +86,7 @@ def creation_timeout(settings: ParallelCluster) -> Breaches:
     """The cluster starts within the hour that CloudFormation waits."""
     minutes = settings.bootstrap_timeout_minutes
     if settings.deploy_with == "cloudformation" and minutes > 30:
-        yield Breach(
-            ("bootstrap_timeout_minutes",),
+        yield at("bootstrap_timeout_minutes").breach(
             f"the head node may take {minutes} minutes, and compute nodes as many after it. CloudFormation "
             "gives the custom resource an hour, and would roll the stack back while nodes still start.",
             write(30).noting("with images that contain the software release; or deploy_with: pcluster"),
@@ -105,8 +100,7 @@ def log_retention(monitoring: ParallelClusterMonitoring) -> Breaches:
     offered = parallelcluster().log_retention_days
     if days not in offered:
         nearest = min((other for other in offered if other >= days), default=offered[-1])
-        yield Breach(
-            ("log_retention_days",),
+        yield at("log_retention_days").breach(
             f"CloudWatch Logs does not offer {days} days; it offers {', '.join(map(str, offered))} (0 keeps "
             "logs forever).",
             write(nearest),
@@ -117,8 +111,7 @@ def log_retention(monitoring: ParallelClusterMonitoring) -> Breaches:
 def database_user(database: ExistingDatabase) -> Breaches:
     """The user of an existing accounting database is given."""
     if not database.username:
-        yield Breach(
-            ("username",),
+        yield at("username").breach(
             "ParallelCluster reads only the password from the secret and requires the user in its "
             "configuration.",
             ask("fact", "username: the `username` in the secret"),
@@ -135,8 +128,7 @@ def database_user(database: ExistingDatabase) -> Breaches:
 def openzfs_volume(openzfs: ExistingOpenZfs) -> Breaches:
     """The volume of an existing OpenZFS file system is given."""
     if not openzfs.volume_id:
-        yield Breach(
-            ("volume_id",),
+        yield at("volume_id").breach(
             f"ParallelCluster mounts a volume, not a file system, and {openzfs.id} may have several.",
             ask("fact", "volume_id: fsvol-..., its RootVolumeId"),
         )
@@ -147,8 +139,7 @@ def tag_limit(environment: Environment) -> Breaches:
     """The tags fit into ParallelCluster's limit of 40."""
     limit = parallelcluster().counts["tags"] - OUR_TAGS
     if len(environment.tags) > limit:
-        yield Breach(
-            ("tags",),
+        yield at("tags").breach(
             f"there are {len(environment.tags)} tags. ParallelCluster takes {limit + OUR_TAGS} on its nodes, "
             "and this package adds one.",
             ask("decision", f"at most {limit} tags"),
@@ -161,8 +152,7 @@ def reserved_tags(environment: Environment) -> Breaches:
     prefix = parallelcluster().reserved_tag_prefix
     for key in environment.tags:
         if key.startswith(prefix):
-            yield Breach(
-                ("tags", key),
+            yield at("tags", key).breach(
                 f"`{key}` begins with `{prefix}`, which ParallelCluster reserves for itself.",
                 rename(key.removeprefix(prefix)) if key != prefix else drop(),
             )
@@ -175,15 +165,13 @@ def efa_interfaces(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     if version(settings.version) >= version(since):
         return
     if settings.efa_interface == "efa":
-        yield Breach(
-            ("efa_interface",),
+        yield at("efa_interface").breach(
             f"ParallelCluster {settings.version} always attaches interfaces of this kind and has no setting "
             f"for it: {since} is the first release that has one.",
             beside(version=parallelcluster().judged_versions[-1]),
         )
     elif any(group.type and group.type.efa_interfaces for group in cluster.with_role("compute").values()):
-        yield Breach(
-            ("efa_interface",),
+        yield at("efa_interface").breach(
             f"ParallelCluster attaches efa-only interfaces from {since} on; {settings.version} uses an "
             "address of the subnet for each network card.",
             beside(version=parallelcluster().judged_versions[-1]),

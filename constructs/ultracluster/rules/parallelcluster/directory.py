@@ -10,7 +10,7 @@ from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import DirectoryService
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 
@@ -20,8 +20,7 @@ def domain_name(directory: DirectoryService) -> Breaches:
     """domain_name is a domain or a distinguished name."""
     forms = (r"[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*", r"(DC|dc)=[a-zA-Z0-9_-]+(,(DC|dc)=[a-zA-Z0-9_-]+)*")
     if not any(re.fullmatch(form, directory.domain_name) for form in forms):
-        yield Breach(
-            ("domain_name",),
+        yield at("domain_name").breach(
             f"`{directory.domain_name}` is neither a domain nor a distinguished name.",
             ask("fact", "corp.example.com, or DC=corp,DC=example,DC=com"),
         )
@@ -33,16 +32,12 @@ def directory_over_tls(directory: DirectoryService) -> Breaches:
     for address in directory.domain_address.split(","):
         scheme = urlparse(address.strip()).scheme
         if scheme != "ldaps":
-            yield Breach(
-                ("domain_address",),
-                f"`{address.strip()}` "
+            yield at("domain_address").breach(f"`{address.strip()}` "
                 + (f"is reached over {scheme}: passwords cross the network in the clear." if scheme else
                    "does not name a protocol."),
-                write(_over_tls(directory.domain_address)),
-            )  # fmt: skip
+                write(_over_tls(directory.domain_address)))  # fmt: skip
     if directory.tls_require_certificate not in ("hard", "demand"):
-        yield Breach(
-            ("tls_require_certificate",),
+        yield at("tls_require_certificate").breach(
             f"`{directory.tls_require_certificate}` accepts any certificate, so that anyone can answer as "
             "the directory.",
             write("hard").noting(
@@ -59,8 +54,7 @@ def sssd_settings(directory: DirectoryService) -> Breaches:
         required["access_provider"] = "ldap"
     for key, value in directory.sssd_settings.items():
         if key in required and value != required[key]:
-            yield Breach(
-                ("sssd_settings", key),
+            yield at("sssd_settings", key).breach(
                 f"ParallelCluster accepts only `{required[key]}`"
                 + (" together with access_filter" if key == "access_provider" else "")
                 + f", not `{value}`.",
@@ -72,8 +66,7 @@ def sssd_settings(directory: DirectoryService) -> Breaches:
 def directory_secret(directory: DirectoryService) -> Breaches:
     """The directory's password is in Secrets Manager."""
     if directory.password_secret_arn.split(":")[2] != "secretsmanager":
-        yield Breach(
-            ("password_secret_arn",),
+        yield at("password_secret_arn").breach(
             f"{directory.password_secret_arn} is not the ARN of a secret.",
             ask("fact", "arn:aws:secretsmanager:...:secret:..., whose text is only the password"),
         )
@@ -84,8 +77,7 @@ def directory_protocol(directory: DirectoryService) -> Breaches:
     """The directory is asked by LDAP."""
     for scheme, host, _ in directory.addresses:
         if scheme not in ("ldaps", "ldap"):
-            yield Breach(
-                ("domain_address",),
+            yield at("domain_address").breach(
                 f"`{scheme}://{host}` is no address of LDAP, which is all that sssd is set up for.",
                 write(_over_tls(directory.domain_address)),
             )
@@ -101,8 +93,7 @@ def directory_secret_region(directory: DirectoryService, environment: Environmen
         arn = str(getattr(directory, field) or "")
         parts = arn.split(":")
         if len(parts) > 4 and parts[2] in ("secretsmanager", "kms") and parts[3] != environment.region:
-            yield Breach(
-                (field,),
+            yield at(field).breach(
                 f"it is in {parts[3]}, and the head node asks {environment.region}, which does not have it.",
                 ask(
                     "fact",
@@ -122,8 +113,7 @@ def directory_certificate_name(directory: DirectoryService) -> Breaches:
     checked = directory.tls_require_certificate in ("hard", "demand")
     numbers = [host for scheme, host, _ in directory.addresses if scheme == "ldaps" and _is_number(host)]
     if checked and numbers:
-        yield Breach(
-            ("domain_address",),
+        yield at("domain_address").breach(
             f"{numbers[0]} is in no certificate that an authority signs for a directory: logins would fail.",
             ask("fact", "the names of the servers, as in their certificates: ldaps://ldap1.corp.example.com"),
         )
@@ -139,8 +129,7 @@ def directory_reachable(directory: DirectoryService, environment: Environment) -
     made_here = environment.network.security_group is None
     if made_here and not directory.server_networks and not set(directory.ports) <= {80, 443}:
         ports = " and ".join(map(str, directory.ports))
-        yield Breach(
-            ("server_networks",),
+        yield at("server_networks").breach(
             f"the nodes' security group, which is made here, lets nothing out to port {ports}.",
             ask("fact", "the networks of the servers, e.g. [10.20.0.0/24]"),
         )
@@ -151,8 +140,7 @@ def directory_encrypted(directory: DirectoryService) -> Breaches:
     """Passwords do not cross the network in the clear."""
     for key, value in directory.sssd_settings.items():
         if key.lower() == "ldap_auth_disable_tls_never_use_in_production" and str(value).lower() == "true":
-            yield Breach(
-                ("sssd_settings", key),
+            yield at("sssd_settings", key).breach(
                 "whoever is on the way reads the passwords of everybody who logs in.",
                 drop().noting("with ldaps:// in domain_address"),
             )

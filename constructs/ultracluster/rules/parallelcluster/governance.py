@@ -6,7 +6,7 @@ from ultracluster.config.governance import Governance
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import anywhere, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GOV, PCL
 
 _THEIRS = "/parallelcluster/"
@@ -22,8 +22,7 @@ def parallelcluster_role_path(governance: Governance, settings: ParallelCluster)
     """ParallelCluster may make roles in the path."""
     path = governance.role_path
     if settings.deploy_with == "cloudformation" and path and not path.startswith(_THEIRS):
-        yield Breach(
-            ("role_path",),
+        yield at("role_path").breach(
             f"ParallelCluster's custom resource may make roles below {_THEIRS} only: AWS's template gives "
             "it no other right.",
             write(f"{_THEIRS.rstrip('/')}{path}") | anywhere({("orchestrator", "deploy_with"): "pcluster"}),
@@ -39,8 +38,7 @@ def parallelcluster_boundary(governance: Governance, settings: ParallelCluster) 
     }
     given = [key for key, value in asked.items() if value]
     if settings.deploy_with == "cloudformation" and given:
-        yield Breach(
-            (given[0],),
+        yield at(given[0]).breach(
             f"{' and '.join(given)} reach ParallelCluster's cluster and our roles, but not the roles of the "
             "custom resource that makes the cluster: AWS's template has no parameter for them. An account "
             "that refuses roles without it refuses the stack.",
@@ -60,8 +58,7 @@ def parallelcluster_stack_name(governance: Governance, cluster: Cluster) -> Brea
     """ParallelCluster's own stack is called like the others."""
     prefix, name = governance.stack_prefix, cluster.cluster_name
     if prefix and not name.startswith(prefix):
-        yield Breach(
-            ("stack_prefix",),
+        yield at("stack_prefix").breach(
             f"ParallelCluster makes a stack of its own, which is called as the cluster, `{name}`: it does "
             f"not begin with `{prefix}`.",
             anywhere({("orchestrator", "cluster_name"): f"{prefix}{name}"[:60]}).noting(

@@ -10,7 +10,7 @@ from ultracluster.config.capacity import Spot
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import anywhere, ask, rename, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import PCL
 
 PACKAGE = "aws-parallelcluster 3.16.1"
@@ -21,8 +21,7 @@ DATE = "2026-11-21"
 def compute_group_exists(cluster: Cluster) -> Breaches:
     """There is at least one compute group."""
     if not cluster.with_role("compute"):
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             "no group has the role `compute`: ParallelCluster requires at least one queue.",
             ask("decision", "add a group with role: compute"),
         )
@@ -32,8 +31,7 @@ def compute_group_exists(cluster: Cluster) -> Breaches:
 def compute_group_size(group: Group) -> Breaches:
     """A compute group may have at least one node."""
     if group.role == "compute" and group.most_nodes == 0:
-        yield Breach(
-            ("max_count",),
+        yield at("max_count").breach(
             "no node runs and none may be added: ParallelCluster requires a MaxCount of 1 or more.",
             write(1).noting("which costs nothing while no job needs the node; or remove the group"),
         )
@@ -46,8 +44,7 @@ def group_names(group: Group, cluster: Cluster | None) -> Breaches:
         return
     if problem := parallelcluster().names_problem(group.name):
         what = "a login pool" if group.role == "login" else "a compute resource"
-        yield Breach(
-            (),
+        yield at().breach(
             f"`{group.name}` cannot be the name of {what}: {problem}.",
             rename(_legal(group.name, taken=cluster.groups if cluster else {})),
         )
@@ -58,8 +55,7 @@ def partition_names(group: Group, cluster: Cluster | None) -> Breaches:
     """ParallelCluster accepts the names of partitions."""
     name = group.settings.partition if group.role == "compute" else None
     if name and (problem := parallelcluster().names_problem(name)):
-        yield Breach(
-            ("partition",),
+        yield at("partition").breach(
             f"`{name}` cannot be the name of a queue: {problem}.",
             write(_legal(name, taken=cluster.partitions if cluster else {})),
         )
@@ -70,8 +66,7 @@ def queue_limit(cluster: Cluster) -> Breaches:
     """ParallelCluster takes at most 50 partitions."""
     limit = parallelcluster().counts["queues"]
     if (count := len(cluster.partitions)) > limit:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"there are {count} partitions; ParallelCluster takes {limit} queues.",
             ask(
                 "decision",
@@ -90,8 +85,7 @@ def queues_update_in_time(cluster: Cluster, settings: ParallelCluster) -> Breach
     many, count = parallelcluster().many_queues, len(cluster.partitions)
     fixed = many.fixed_in and version(settings.version) >= version(many.fixed_in)
     if many.least <= count <= parallelcluster().counts["queues"] and not fixed:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"there are {count} partitions. In each update the head node has {many.seconds} seconds to fetch "
             "the files of all queues together, and an update that takes longer is rolled back "
             "(reported for 3.15.0, not known to be fixed).",
@@ -108,8 +102,7 @@ def compute_limit(cluster: Cluster) -> Breaches:
     """ParallelCluster takes at most 50 compute groups."""
     limit = parallelcluster().counts["compute_resources"]
     if (count := len(cluster.with_role("compute"))) > limit:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"there are {count} compute groups; ParallelCluster takes {limit} compute resources in all "
             "queues.",
             ask("decision", f"use {limit} groups or fewer: merge those of one type, partition and capacity"),
@@ -121,8 +114,7 @@ def login_limit(cluster: Cluster) -> Breaches:
     """ParallelCluster takes at most 10 login groups."""
     limit = parallelcluster().counts["login_pools"]
     if (count := len(cluster.with_role("login"))) > limit:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"there are {count} login groups; ParallelCluster takes {limit} pools.",
             ask("decision", f"use {limit} groups or fewer, with more nodes each"),
         )
@@ -156,8 +148,7 @@ def queue_settings_agree(cluster: Cluster) -> Breaches:
             for key, (field, of) in _SHARED.items():
                 mine, theirs = of(group), of(leader)
                 if mine != theirs:
-                    yield Breach(
-                        ("node_groups", name, *key.split(".")),
+                    yield at("node_groups", name, *key.split(".")).breach(
                         f"`{name}` and `{first}` are both in partition `{queue}`, and {key} is {mine} here "
                         f"and {theirs} there: ParallelCluster has one {field} for each queue.",
                         anywhere(

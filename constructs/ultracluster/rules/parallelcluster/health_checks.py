@@ -11,7 +11,7 @@ from ultracluster.config.parallelcluster import ParallelCluster, ParallelCluster
 from ultracluster.config.remedy import drop, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.gpu_checks import GPU_CHECK_SECONDS, checks_gpus
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.sets import PCL
 
@@ -29,8 +29,7 @@ def hanging_health_checks(settings: ParallelCluster, cluster: Cluster) -> Breach
         for group in groups:
             kind = group.settings.instance_type
             if kind.partition(".")[0] in parallelcluster().hanging_health_checks:
-                yield Breach(
-                    _where(queue, partition, group),
+                yield at(*_where(queue, partition, group)).breach(
                     f"DCGM's check was reported to hang before jobs on {kind}: the node neither starts the "
                     "job nor is drained.",
                     write(False).noting("and run `ultracluster acceptance` on new nodes"),
@@ -43,10 +42,8 @@ def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> Br
     """GPU health checks run only on NVIDIA GPUs."""
     for queue, partition, groups in _checked(settings, cluster):
         if not any(map(_maybe_nvidia, groups)):
-            yield Breach(
-                _where(queue, partition, groups[0]),
-                "no group of the partition has NVIDIA GPUs, and DCGM tests only these.",
-                write(False),
+            yield at(*_where(queue, partition, groups[0])).breach(
+                "no group of the partition has NVIDIA GPUs, and DCGM tests only these.", write(False)
             )
 
 
@@ -58,8 +55,7 @@ def health_check_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
         for name in partition.gpu_health_checks_by_group:
             if there and name not in there:
                 near = difflib.get_close_matches(name, there, n=1)
-                yield Breach(
-                    ("partitions", queue, "gpu_health_checks_by_group", name),
+                yield at("partitions", queue, "gpu_health_checks_by_group", name).breach(
                     f"`{name}` is no compute group of the partition, which has {', '.join(there)}.",
                     rename(near[0])
                     if near and near[0] not in partition.gpu_health_checks_by_group
@@ -74,8 +70,7 @@ def health_check_needs_whole_nodes(settings: ParallelCluster, cluster: Cluster) 
     """GPU health checks run where jobs have whole nodes."""
     for queue, partition, _ in _checked(settings, cluster):
         if not partition.exclusive:
-            yield Breach(
-                ("partitions", queue, "exclusive"),
+            yield at("partitions", queue, "exclusive").breach(
                 "jobs share nodes here: of checks that begin together only the first runs, and jobs start on "
                 "GPUs that nobody has tested.",
                 write(True),
@@ -93,8 +88,7 @@ def health_check_timeout(settings: ParallelCluster, cluster: Cluster) -> Breache
         return
     for key, value in settings.slurm_settings.items():
         if key.lower() == "prologepilogtimeout" and str(value).isdigit() and int(value) < 300:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"Slurm ends a prolog after {value} seconds and drains the node, and the check in it takes "
                 "minutes.",
                 write(GPU_CHECK_SECONDS) | drop(),

@@ -9,7 +9,7 @@ from ultracluster.catalog.address_ranges import public_addresses
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterMonitoring
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import PCL
 
 DATE = "2026-11-23"
@@ -23,8 +23,7 @@ def login_pool_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
         if name not in pools:
             free = [pool for pool in pools if pool not in settings.login_pools]
             near = difflib.get_close_matches(name, free, n=1, cutoff=0.5)
-            yield Breach(
-                ("login_pools", name),
+            yield at("login_pools", name).breach(
                 f"no group `{name}` has the role `login`: its settings would have no effect.",
                 rename(near[0]) if near else drop(),
             )
@@ -37,8 +36,7 @@ def login_pool_open(settings: ParallelCluster) -> Breaches:
         for number, network in enumerate(networks):
             public = public_addresses(IPv4Network(network))
             if int(network.rpartition("/")[2]) < 8 and public:
-                yield Breach(
-                    ("login_pools", name, "ssh_networks", number),
+                yield at("login_pools", name, "ssh_networks", number).breach(
                     f"{network} holds {public} addresses of the internet: anybody there could try to log in.",
                     write("10.0.0.0/8").noting("or the networks of your company; Session Manager needs none"),
                 )
@@ -53,8 +51,7 @@ def login_pool_open(settings: ParallelCluster) -> Breaches:
 def head_alarms_need_metrics(monitoring: ParallelClusterMonitoring) -> Breaches:
     """Alarms on memory and disk of the head node have their metrics."""
     if monitoring.alarms and not monitoring.dashboard:
-        yield Breach(
-            ("dashboard",),
+        yield at("dashboard").breach(
             "without the dashboard ParallelCluster switches two of its alarms off: a head node whose disk is "
             "full stops the cluster, and nobody is told.",
             write(True).noting("or alarms: false, with `observability` watching the head node"),
@@ -69,8 +66,7 @@ def login_pool_ingress(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     for name, pool in settings.login_pools.items():
         group = cluster.with_role("login").get(name)
         if group and not group.settings.count and pool.ssh_networks:
-            yield Breach(
-                ("login_pools", name, "ssh_networks"),
+            yield at("login_pools", name, "ssh_networks").breach(
                 f"`{name}` has no nodes (`count: 0`): its load balancer, which is billed, leads nowhere.",
                 drop() | ask("decision", f"node_groups.{name}.count of 1 or more"),
             )

@@ -11,7 +11,7 @@ from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 
@@ -52,8 +52,7 @@ def group_settings(group: Group) -> Breaches:
 def settings_only_on_compute(group: Group) -> Breaches:
     """Only compute groups have slurm_settings."""
     if group.role in ("controller", "login") and group.settings.slurm_settings:
-        yield Breach(
-            ("slurm_settings",),
+        yield at("slurm_settings").breach(
             f"a {group.role} node has no line in slurm.conf that could take these settings.",
             drop().noting("settings of the cluster belong in orchestrator.slurm_settings"),
         )
@@ -65,8 +64,7 @@ def node_names(settings: ParallelCluster) -> Breaches:
     for key, value in settings.slurm_settings.items():
         marks = [mark for mark in parallelcluster().node_name_marks if mark in str(value)]
         if key.lower() == "nodename" and marks:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{value} contains {marks[0]}, by which ParallelCluster recognises the nodes that it may "
                 "terminate.",
                 ask("decision", "use another name"),
@@ -80,8 +78,7 @@ def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Brea
         if name not in cluster.partitions:
             free = [queue for queue in cluster.partitions if queue not in settings.partitions]
             near = difflib.get_close_matches(name, free, n=1)
-            yield Breach(
-                ("partitions", name),
+            yield at("partitions", name).breach(
                 f"no compute group is in partition `{name}`: its settings would have no effect.",
                 rename(near[0]) if near else drop(),
             )
@@ -92,8 +89,7 @@ def imex_setup(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """UltraServers are set up for NVLink between nodes."""
     queues = [queue for queue, groups in cluster.partitions.items() if any(map(_imex, groups.values()))]
     if queues and not settings.imex:
-        yield Breach(
-            ("imex",),
+        yield at("imex").breach(
             f"with imex off, jobs in `{queues[0]}` have no IMEX configuration: NCCL does not use NVLink "
             "between nodes, or fails.",
             write(True),
@@ -101,16 +97,14 @@ def imex_setup(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     for queue in queues:
         partition = settings.partitions.get(queue)
         if settings.imex and partition and not partition.exclusive:
-            yield Breach(
-                ("partitions", queue, "exclusive"),
+            yield at("partitions", queue, "exclusive").breach(
                 "the IMEX prolog acts only on jobs that have whole nodes: others have no NVLink between "
                 "nodes.",
                 write(True),
             )
     for key, value in settings.slurm_settings.items():
         if queues and key.lower() == "prologflags" and "nohold" not in str(value).lower():
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{value} without NoHold: the prologs of a job's nodes wait for each other before IMEX is up "
                 "on any.",
                 (drop() | write("Alloc,NoHold")).noting("PrologFlags are set for UltraServers by default"),
@@ -126,8 +120,7 @@ def _denied(settings: SlurmSettings, denied: Mapping[str, str], where: str) -> B
     for key in settings:
         if key.lower() in instead:  # slurm.conf does not tell names apart by case
             name, text = instead[key.lower()]
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"ParallelCluster sets {name} itself for {where} and refuses it here.",
                 drop().noting(text.removeprefix("remove it: ")),
             )

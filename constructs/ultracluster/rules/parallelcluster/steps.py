@@ -5,7 +5,7 @@ from __future__ import annotations
 from ultracluster.config.remedy import write
 from ultracluster.model import Cluster
 from ultracluster.model.own_steps import steps_of_group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import PCL, STP
 
 
@@ -24,8 +24,7 @@ def steps_of_queue_agree(cluster: Cluster) -> Breaches:
             other = first.setdefault(group.settings.instance_type, name)
             if _steps(cluster, name) == _steps(cluster, other):
                 continue
-            yield Breach(
-                ("node_groups", name, "lifecycle_steps"),
+            yield at("node_groups", name, "lifecycle_steps").breach(
                 f"`{name}` and `{other}` are groups of partition `{partition}` and of one instance type, and "
                 "run different steps: their nodes have the scripts of one queue and could not tell which "
                 "group is theirs.",

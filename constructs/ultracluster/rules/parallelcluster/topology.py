@@ -8,7 +8,7 @@ from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.slurm_topology import slurm_topology
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import PACKAGE
 from ultracluster.rules.sets import PCL
 
@@ -35,8 +35,7 @@ def topology_file(settings: ParallelCluster, cluster: Cluster) -> Breaches:
         return
     for key, value in settings.slurm_settings.items():
         if key.lower() == "topologyplugin" and str(value).lower() not in _NO_FILE:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{value} reads topology.conf, and ParallelCluster writes one for UltraServers only: without "
                 "it Slurm refuses jobs (`Requested topology configuration is not available`).",
                 drop().noting(
@@ -52,8 +51,7 @@ def partition_topology(settings: ParallelCluster) -> Breaches:
     for name, partition in settings.partitions.items():
         for key, value in partition.slurm_settings.items():
             if key.lower() == "topology" and str(value).lower() != "default":
-                yield Breach(
-                    ("partitions", name, "slurm_settings", key),
+                yield at("partitions", name, "slurm_settings", key).breach(
                     f"slurmctld does not start while no topology is called {value}, and the only one that is "
                     "written here is called default.",
                     drop().noting("or acknowledge this if topology.yaml of your image has it"),
@@ -85,7 +83,7 @@ def topology_supported(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     remedy = write("automatic").noting(f"which is {found.kind} here")
     if wanted == "tree" and version(settings.version) < version(parallelcluster().topology_yaml_since):
         remedy = beside(version=parallelcluster().judged_versions[-1])
-    yield Breach(("topology",), f"{wanted} cannot be had here: {why}", remedy)
+    yield at("topology").breach(f"{wanted} cannot be had here: {why}", remedy)
 
 
 @PCL.error(
@@ -97,8 +95,7 @@ def topology_set_once(settings: ParallelCluster) -> Breaches:
     """topology and TopologyPlugin do not contradict each other."""
     for key, value in settings.slurm_settings.items():
         if key.lower() == "topologyplugin" and settings.topology != "automatic":
-            yield Breach(
-                ("topology",),
+            yield at("topology").breach(
                 f"`{settings.topology}`, and slurm_settings has {key}: {value}, with which the head node "
                 "writes no topology.",
                 drop(),
@@ -116,8 +113,7 @@ def topology_param_applies(settings: ParallelCluster, cluster: Cluster) -> Breac
         idle = [one for one in given if not kinds & set(_WORDS.get(one.partition("=")[0].lower(), kinds))]
         if idle and kinds:
             kept = ",".join(one for one in given if one not in idle)
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{', '.join(idle)} has no effect: the topology here is {' and '.join(sorted(kinds))}.",
                 write(kept) if kept else drop(),
             )

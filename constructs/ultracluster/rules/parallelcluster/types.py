@@ -7,7 +7,7 @@ from ultracluster.catalog.parallelcluster import Family, parallelcluster, versio
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.groups.types import alike
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
@@ -19,8 +19,7 @@ def type_supports_os(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     for name, group in cluster.groups.items():
         family = family_of(group)
         if family and family.systems and settings.os not in family.systems:
-            yield Breach(
-                ("os",),
+            yield at("os").breach(
                 f"`{name}` has {group.settings.instance_type}, on which ParallelCluster supports only "
                 f"{', '.join(family.systems)}, not {settings.os}.",
                 write("ubuntu2404" if "ubuntu2404" in family.systems else family.systems[0]),
@@ -37,8 +36,7 @@ def release_supports_type(settings: ParallelCluster, cluster: Cluster) -> Breach
     for name, group in cluster.groups.items():
         family = family_of(group)
         if family and version(settings.version) < version(family.since):
-            yield Breach(
-                ("version",),
+            yield at("version").breach(
                 f"`{name}` has {group.settings.instance_type}, which ParallelCluster launches from "
                 f"{family.since} on ({family.source}), and this is {settings.version}.",
                 write(parallelcluster().judged_versions[-1]),
@@ -60,8 +58,7 @@ def one_architecture(cluster: Cluster) -> Breaches:
     for name, group in cluster.groups.items():
         kind = group.type
         if kind and kind.architecture and kind.architecture != architecture:
-            yield Breach(
-                ("node_groups", name, "instance_type"),
+            yield at("node_groups", name, "instance_type").breach(
                 f"{kind.name} is {kind.architecture}, and `{leader.name}` ({leader.type.name}) is "
                 f"{architecture}: head, login and compute nodes of a cluster must have the same "
                 "architecture.",
@@ -76,8 +73,7 @@ def head_memory(group: Group, cluster: Cluster) -> Breaches:
     needed = parallelcluster().head_memory_gb(nodes)
     kind = group.type if group.role == "controller" else None
     if kind and kind.memory_gib and kind.memory_gib < needed:
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"{kind.name} has {kind.memory_gib:g} GB, and the head node of {nodes} nodes requires "
             f"{needed:.1f}.",
             _with_memory(kind, needed),
@@ -90,8 +86,7 @@ def instance_memory(group: Group, settings: ParallelCluster) -> Breaches:
     small, kind = parallelcluster().small_sizes, group.settings.instance_type
     if settings.os in small["systems"] and any(size in kind for size in small["names"]):
         arm = group.type is not None and group.type.architecture == "arm64"
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"{kind} is too small for {settings.os}: ParallelCluster requires 1.7 GB of memory or more.",
             write("m7g.xlarge" if arm else "m5.xlarge"),
         )
@@ -101,8 +96,7 @@ def instance_memory(group: Group, settings: ParallelCluster) -> Breaches:
 def image_published(group: Group, settings: ParallelCluster) -> Breaches:
     """Every group names an image where ParallelCluster publishes none."""
     if settings.os in parallelcluster().systems_without_image and not group.settings.image:
-        yield Breach(
-            ("image",),
+        yield at("image").breach(
             f"ParallelCluster publishes no image of {settings.os}.",
             anywhere({("orchestrator", "os"): "ubuntu2404"}).noting(
                 "or image: ami-... from `pcluster build-image`"
@@ -119,8 +113,7 @@ def image_published(group: Group, settings: ParallelCluster) -> Breaches:
 def image_built_by_parallelcluster(group: Group, settings: ParallelCluster) -> Breaches:
     """Images are built by ParallelCluster."""
     if group.settings.image:
-        yield Breach(
-            ("image",),
+        yield at("image").breach(
             f"{group.settings.image} must come from `pcluster build-image` of {settings.version} with "
             f"{settings.os}: ParallelCluster refuses images of other releases by their tags, and nodes from "
             "images without its software never join.",
@@ -133,8 +126,7 @@ def root_volume_size(group: Group, settings: ParallelCluster) -> Breaches:
     """A root volume is at least as large as the image's."""
     least, size = parallelcluster().root_volume_gib(settings.version), group.settings.root_volume_gib
     if group.role != "login" and size < least:
-        yield Breach(
-            ("root_volume_gib",),
+        yield at("root_volume_gib").breach(
             f"{size} GiB is too small: ParallelCluster's images of {settings.version} have {least}.",
             write(least),
         )

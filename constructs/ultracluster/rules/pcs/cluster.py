@@ -16,7 +16,7 @@ from ultracluster.config.remedy import anywhere, ask, beside, drop, write
 from ultracluster.config.storage import ExistingDatabase, Lustre, OpenZfs, RdsMySql, Storage
 from ultracluster.model import Cluster
 from ultracluster.model.parent_zone import parent_zone
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS
 from ultracluster.rules.sets import PCS
 from ultracluster.rules.today import today
@@ -38,8 +38,7 @@ def version_known(settings: Pcs) -> Breaches:
     """PCS offers the Slurm version."""
     version, versions = settings.slurm_version, list(pcs_slurm_versions())
     if version not in versions:
-        yield Breach(
-            ("slurm_version",),
+        yield at("slurm_version").breach(
             f"PCS does not offer Slurm {version}; it offers {', '.join(versions)}.",
             write(*_nearest_supported(version)),
         )
@@ -51,8 +50,7 @@ def version_supported(settings: Pcs) -> Breaches:
     version = settings.slurm_version
     left = ending(version, on=today())
     if left is not None and left < 0:
-        yield Breach(
-            ("slurm_version",),
+        yield at("slurm_version").breach(
             f"PCS supported Slurm {version} until {pcs_slurm_versions()[version]}.",
             write(*_supported()).noting("docs/pcs.md describes how an existing cluster is upgraded"),
         )
@@ -64,8 +62,7 @@ def version_support_ends(settings: Pcs) -> Breaches:
     version = settings.slurm_version
     left = ending(version, on=today())
     if left is not None and 0 <= left <= SOON_DAYS:
-        yield Breach(
-            ("slurm_version",),
+        yield at("slurm_version").breach(
             f"PCS supports Slurm {version} only until {pcs_slurm_versions()[version]}, {left} days from now.",
             write(*_supported()),
         )
@@ -92,15 +89,13 @@ def cluster_size_fits(cluster: Cluster, settings: Pcs) -> Breaches:
     largest = pcs_sizes()[-1]
     size = sizes.get(settings.size or "")
     if nodes > largest.nodes:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"the groups may have {nodes} nodes in total; the largest PCS cluster has {largest.nodes}.",
             ask("decision", f"use {largest.nodes} nodes or fewer in this environment"),
         )
     elif size and nodes > size.nodes:
         fit = pcs_size_for(nodes)
-        yield Breach(
-            ("orchestrator", "size"),
+        yield at("orchestrator", "size").breach(
             f"the groups may have {nodes} nodes in total, login nodes included; a {size.name} cluster has "
             f"{size.nodes}.",
             write(fit.name).noting(
@@ -114,8 +109,7 @@ def cluster_size_set(settings: Pcs, cluster: Cluster) -> Breaches:
     """A protected cluster has its size set."""
     if cluster.environment.protect and settings.size is None:
         fit = pcs_size_for(_nodes(cluster))
-        yield Breach(
-            ("size",),
+        yield at("size").breach(
             "without a size the cluster gets the smallest that holds its nodes, and the size cannot change: "
             f"the first node above {fit.nodes} would replace the cluster and lose all jobs.",
             write(fit.name).noting("or a larger one if you will add nodes"),
@@ -127,8 +121,7 @@ def controller_zone(network: Network, home: Region, cluster: Cluster) -> Breache
     """The controller of PCS is in a zone of the Region."""
     zone = parent_zone(network) or network.zone_id
     if (kind := zone_kind(zone)) in refused_kinds("PCS097"):
-        yield Breach(
-            ("zone_id",),
+        yield at("zone_id").breach(
             f"the interface of the controller would be in {zone}, and PCS accepts no subnet of a "
             f"{ZONE_WORDS[kind]} for it.",
             with_zone_of_region(cluster, home),
@@ -140,8 +133,7 @@ def cluster_name(settings: Pcs, environment: Environment) -> Breaches:
     """PCS accepts the cluster name."""
     name = environment.cluster_name
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{2,39}", name):
-        yield Breach(
-            ("cluster_name",),
+        yield at("cluster_name").breach(
             f"`{name}` cannot be the cluster's name: PCS takes 3 to 40 letters, digits and hyphens, a letter "
             "first.",
             write(_taken(name)),
@@ -151,8 +143,7 @@ def cluster_name(settings: Pcs, environment: Environment) -> Breaches:
 @PCS.error(66, f"{GUIDE}, Slurm accounting in AWS PCS")
 def accounting_database_unsupported(database: RdsMySql | ExistingDatabase) -> Breaches:
     """There is no accounting database, because PCS runs its own."""
-    yield Breach(
-        (),
+    yield at().breach(
         f"PCS runs slurmdbd and its database itself and cannot use another one ({database.kind}).",
         drop().noting("orchestrator.accounting is {mode: standard} by default"),
     )
@@ -162,10 +153,8 @@ def accounting_database_unsupported(database: RdsMySql | ExistingDatabase) -> Br
 def accounting_retention(accounting: PcsAccounting) -> Breaches:
     """Accounting records are deleted after some time."""
     if accounting.mode == "standard" and accounting.purge_days == -1:
-        yield Breach(
-            ("purge_days",),
-            "records are kept forever, and PCS bills the storage of accounting every month.",
-            write(365),
+        yield at("purge_days").breach(
+            "records are kept forever, and PCS bills the storage of accounting every month.", write(365)
         )
 
 
@@ -174,8 +163,7 @@ def rest_version(settings: Pcs) -> Breaches:
     """The Slurm version has the REST API."""
     since = pcs_since("rest")
     if settings.rest and settings.slurm_version < since:
-        yield Breach(
-            ("rest",),
+        yield at("rest").breach(
             f"PCS has Slurm's REST API from {since} on, and this cluster has {settings.slurm_version}.",
             write(False) | beside(slurm_version=since),
         )
@@ -186,8 +174,7 @@ def agent_lifecycle_actions(settings: Pcs) -> Breaches:
     """The PCS agent supports lifecycle actions."""
     floor = pcs_agent("lifecycle_actions")
     if settings.lifecycle != "none" and _numbers(settings.agent_version) < _numbers(floor):
-        yield Breach(
-            ("agent_version",),
+        yield at("agent_version").breach(
             f"lifecycle actions require version {floor} of the PCS agent in the images, which have "
             f"{settings.agent_version}: the lifecycle scripts would not run.",
             ask("action", f"use images with {floor} or newer, or lifecycle: none"),
@@ -199,8 +186,7 @@ def agent_rolling_upgrades(settings: Pcs) -> Breaches:
     """The PCS agent supports rolling upgrades."""
     floor = pcs_agent("rolling_upgrade")
     if _numbers(settings.agent_version) < _numbers(floor):
-        yield Breach(
-            ("agent_version",),
+        yield at("agent_version").breach(
             f"with an agent older than {floor} all nodes must be stopped for the next Slurm version.",
             ask("action", f"use images with {pcs_agent('lifecycle_actions')} or newer"),
         )
@@ -222,8 +208,7 @@ def scripts_mount_file_systems(storage: Storage, settings: Pcs) -> Breaches:
     }
     for path, system in systems.items():
         if system and settings.lifecycle == "none":
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 "PCS mounts nothing itself, and with lifecycle `none` no lifecycle script mounts "
                 f"{system.mount_path} either.",
                 anywhere({("orchestrator", "lifecycle"): "node-bootstrapped"}).noting(

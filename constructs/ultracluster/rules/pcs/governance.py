@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ultracluster.config.governance import Governance
 from ultracluster.config.remedy import anywhere, write
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GOV, PCS
 
 
@@ -20,8 +20,7 @@ def node_role_known_to_pcs(governance: Governance) -> Breaches:
     path, prefix = governance.role_path, governance.role_prefix or ""
     # without a path, that of the nodes' role stays /aws-pcs/
     if path and "/aws-pcs/" not in path and not prefix.startswith("AWSPCS"):
-        yield Breach(
-            ("role_path",),
+        yield at("role_path").breach(
             f"with the path {path} and names that begin with `{prefix}` PCS refuses the nodes' instance "
             "profile: the role is to be below /aws-pcs/, or its name to begin with AWSPCS.",
             write(f"/aws-pcs{path}") | anywhere({("governance", "role_prefix"): f"AWSPCS-{prefix}"[:30]}),

@@ -10,7 +10,7 @@ from ultracluster.config.remedy import anywhere, ask, beside, drop, write
 from ultracluster.config.slurm import GresRecord, Partition, named
 from ultracluster.model import Group
 from ultracluster.model.slurm_gres import Gres, asked, counted, uncounted
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.pcs.settings import GRES
 from ultracluster.rules.sets import PCS
@@ -31,8 +31,7 @@ def gres_has_record(group: Group) -> Breaches:
     key, entries = asked(group)
     for entry in entries:
         if entry.name not in declared:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 "PCS refuses a Gres entry without a record of gres.conf, and `gres` of this group declares "
                 f"no {entry.name}"
                 + (
@@ -50,14 +49,11 @@ def gres_record_complete(record: GresRecord) -> Breaches:
     """Each record of gres names devices or detects them."""
     if record.name is None and not record.detects:
         off = " (`off` detects nothing)" if record.auto_detect else ""
-        yield Breach(
-            (),
-            f"a record requires `name` or an active `auto_detect`{off}: PCS refuses it as Slurm does.",
-            drop(),
+        yield at().breach(
+            f"a record requires `name` or an active `auto_detect`{off}: PCS refuses it as Slurm does.", drop()
         )
     elif record.name == "gpu" and not record.files and not record.detects:
-        yield Breach(
-            (),
+        yield at().breach(
             "a record of GPUs requires `file`, `multiple_files` or an active `auto_detect`: PCS refuses it.",
             write(record.model_dump(exclude_none=True) | {"file": "/dev/nvidia[0-7]"}),
         )
@@ -69,10 +65,8 @@ def gres_gpu_record_unique(group: Group) -> Breaches:
     records = group.settings.gres
     gpus = [number for number, record in enumerate(records) if record.is_gpu]
     for number in gpus[1:]:
-        yield Breach(
-            ("gres", number),
-            "PCS takes one GPU record for a group: one with `name: gpu`, or with `auto_detect`.",
-            drop(),
+        yield at("gres", number).breach(
+            "PCS takes one GPU record for a group: one with `name: gpu`, or with `auto_detect`.", drop()
         )
 
 
@@ -83,14 +77,12 @@ def gres_detection(group: Group, settings: Pcs) -> Breaches:
     for number, record in enumerate(group.settings.gres):
         path = ("gres", number, "auto_detect")
         if record.auto_detect and version < since:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"PCS takes AutoDetect from Slurm {since} on, and this cluster has {version}.",
                 anywhere({("orchestrator", "slurm_version"): own}).noting("which knows the sockets, too"),
             )
         elif record.detects and version < own and not named(group.settings.slurm_settings, "sockets")[1]:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"before Slurm {own} PCS knows no sockets by itself: nodes with detected GPUs become "
                 "INVALID_REG without `Sockets` in slurm_settings.",
                 anywhere({("node_groups", group.name, "slurm_settings", "Sockets"): 2}).noting(
@@ -110,8 +102,7 @@ def gres_sockets(group: Group) -> Breaches:
         cores = {kind.vcpu, kind.vcpu // max(kind.threads_per_core)}
         if int(value) == 0 or all(number % int(value) for number in cores):
             fits = math.gcd(min(cores), 2)
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{key}={value} does not divide the {min(cores)} cores of {kind.name} evenly, as PCS "
                 "requires.",
                 write(fits).noting("the number of NUMA nodes, which lscpu says"),
@@ -121,8 +112,7 @@ def gres_sockets(group: Group) -> Breaches:
         "l3cache_as_socket" in value.lower().split(",")
         and not named(group.settings.slurm_settings, "sockets")[1]
     ):
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             "l3cache_as_socket requires Sockets: PCS knows the L3 caches of no type.",
             drop() | beside(Sockets=2).noting("with the number of L3 caches, which lscpu says"),
         )
@@ -136,7 +126,7 @@ def gres_counts_agree(group: Group) -> Breaches:
         records = [record for record in group.settings.gres if (record.name or "gpu") == entry.name]
         wrong = _of_other_type(entry, records) or _too_many(entry, records)
         if wrong:
-            yield Breach(("slurm_settings", key), f"PCS refuses {entry.name} here: {wrong}.", drop())
+            yield at("slurm_settings", key).breach(f"PCS refuses {entry.name} here: {wrong}.", drop())
 
 
 @PCS.warning(88, GRES, DATE)
@@ -146,8 +136,7 @@ def gres_schedulable(group: Group) -> Breaches:
     for number, record in enumerate(group.settings.gres):
         name = record.name or "gpu"
         if name not in counted_names and group.role == "compute":
-            yield Breach(
-                ("gres", number),
+            yield at("gres", number).breach(
                 f"no job can ask for {name}: the node has it, but Gres in slurm_settings does not count it.",
                 drop().noting(f"or write slurm_settings: {{Gres: {name}:<number>}}"),
             )
@@ -159,8 +148,7 @@ def gres_detection_needs_fixed_nodes(group: Group) -> Breaches:
     found = [record for record in group.settings.gres if record.detects and not record.name]
     by_mig = group.settings.mig_key
     if (found or by_mig) and group.role == "compute" and group.settings.count < group.most_nodes:
-        yield Breach(
-            ("count",),
+        yield at("count").breach(
             f"{group.settings.count} to {group.most_nodes} nodes, whose devices Slurm learns when they boot: "
             "powered-down nodes keep their old profiles, and a job given to one can start without a device.",
             write(group.most_nodes),
@@ -172,8 +160,7 @@ def gres_mps_or_shards(group: Group) -> Breaches:
     """GPUs are shared by MPS or by shards."""
     key, entries = asked(group)
     if {entry.name for entry in entries} >= set(_SHARED):
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             "Slurm counts `mps` and `shard` apart, each for all GPUs: jobs of both get the same GPU and "
             "together more than all of it.",
             drop().noting("count one of the two"),
@@ -190,15 +177,13 @@ def gres_shares_divide(group: Group) -> Breaches:
             continue
         records = [record for record in group.settings.gres if record.name == entry.name]
         if not gpus:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{entry.name} is a part of a GPU, and Gres counts no `gpu`.",
                 drop().noting("or write gpu:<number> beside it"),
             )
         elif entry.count % gpus and not any(record.files for record in records):
             even = max(1, entry.count // gpus) * gpus
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{entry.count} {entry.name} on {gpus} GPUs: some have one more than others, and a job gets "
                 f"all its parts on one GPU. {even} are {even // gpus} of each.",
                 ask("decision", f"{entry.name}:{even}, in Gres and in gres"),
@@ -214,14 +199,12 @@ def gres_shares_exclude_whole_nodes(group: Group, settings: Pcs) -> Breaches:
         return
     partition = group.settings.partition or group.name
     if settings.partitions.get(partition, Partition()).exclusive:
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"the partition {partition} gives each job whole nodes: no two would share a GPU by {shared}.",
             drop().noting(f"or write partitions: {{{partition}: {{exclusive: false}}}}"),
         )
     elif group.type and group.type.efa_interfaces != 0:
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"{group.type.name} has EFA, and a job on several nodes is as slow as its slowest GPU: {shared} "
             "keeps neither memory nor time of a GPU for a job.",
             drop().noting("use a type without EFA, or MIG instances, which have memory of their own"),

@@ -11,7 +11,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCS
 
@@ -31,8 +31,7 @@ QUOTAS = f"{GUIDE}, Endpoints and service quotas for AWS PCS"
 def region_has_pcs(home: Region, cluster: Cluster) -> Breaches:
     """AWS PCS is offered in the Region."""
     if home.pcs is False and home.name not in pcs_regions():
-        yield Breach(
-            (),
+        yield at().breach(
             f"AWS PCS has no endpoint in {home.name}, and CloudFormation does not have it there.",
             moved_to(cluster, _with_pcs(home.name)),
         )
@@ -47,8 +46,7 @@ def region_has_pcs(home: Region, cluster: Cluster) -> Breaches:
 def region_in_guide(home: Region, cluster: Cluster) -> Breaches:
     """The PCS guide lists the Region."""
     if home.pcs is not False and home.name not in pcs_regions():
-        yield Breach(
-            (),
+        yield at().breach(
             f"the guide lists no endpoint of AWS PCS in {home.name}, though CloudFormation's schemas "
             + ("have it there." if home.pcs else "could not be read for it."),
             moved_to(cluster, _with_pcs(home.name)).noting(
@@ -67,8 +65,7 @@ def group_limit(cluster: Cluster) -> Breaches:
     groups = [*cluster.with_role("login"), *cluster.with_role("compute")]
     most = pcs_limit("groups")
     if len(groups) > most:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"there are {len(groups)} login and compute groups: by default PCS creates {most} compute node "
             "groups in a cluster, login groups included, and refuses the next (ServiceLimitExceeded). A "
             "support case raises the quota; Service Quotas does not list it.",
@@ -85,8 +82,7 @@ def partition_limit(cluster: Cluster) -> Breaches:
     """A PCS cluster has at most 10 partitions, or AWS raised the quota."""
     count, most = len(cluster.partitions), pcs_limit("queues")
     if count > most:
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             f"there are {count} partitions: by default PCS creates {most} queues in a cluster; a support "
             "case raises the quota.",
             ask(
@@ -116,8 +112,7 @@ def _named(name: str, path: YamlPath, what: str) -> Breaches:
         return
     near = name if name[:1].isalpha() else f"n{name}"
     near = (near if len(near) >= shortest else f"{near}-nodes")[:longest].rstrip("-")
-    yield Breach(
-        path,
+    yield at(*path).breach(
         f"`{name}` cannot be the name of {what}: PCS takes {shortest} to {longest} letters, digits and "
         "hyphens, a letter first.",
         write(near) if path else rename(near),
@@ -134,8 +129,7 @@ def image_pinned(group: Group, settings: Pcs) -> Breaches:
     """Each PCS group names its image."""
     if group.settings.image is None and group.role in ("login", "compute"):
         parameter = pcs_image_parameter((group.type.architecture if group.type else "") or "x86_64")
-        yield Breach(
-            ("image",),
+        yield at("image").breach(
             "PCS has no default image, and its nodes require one with its agent and Slurm "
             f"{settings.slurm_version}.",
             write(parameter).noting(
@@ -151,8 +145,7 @@ def partition_exists(settings: Pcs, cluster: Cluster) -> Breaches:
         if name not in cluster.partitions:
             free = [queue for queue in cluster.partitions if queue not in settings.partitions]
             near = difflib.get_close_matches(name, free, n=1)
-            yield Breach(
-                ("partitions", name),
+            yield at("partitions", name).breach(
                 f"no compute group is in partition `{name}`: no queue is created for it.",
                 rename(near[0]) if near else drop(),
             )
@@ -162,8 +155,7 @@ def partition_exists(settings: Pcs, cluster: Cluster) -> Breaches:
 def login_node_exists(cluster: Cluster) -> Breaches:
     """The cluster has a login node."""
     if not any(group.settings.count for group in cluster.with_role("login").values()):
-        yield Breach(
-            ("node_groups",),
+        yield at("node_groups").breach(
             "there is no login node. PCS has none of its own, so people would work on the nodes that run "
             "jobs.",
             _a_login_node(cluster),
@@ -175,8 +167,7 @@ def scaledown_has_effect(settings: Pcs, cluster: Cluster) -> Breaches:
     """scaledown_seconds is set only where idle nodes can end."""
     elastic = any(group.most_nodes > group.settings.count for group in cluster.groups.values())
     if "scaledown_seconds" in settings.model_fields_set and not elastic:
-        yield Breach(
-            ("scaledown_seconds",),
+        yield at("scaledown_seconds").breach(
             "no group has a max_count above its count: no idle node is ever ended, so this has no effect.",
             drop().noting("or set max_count above count in a compute group"),
         )

@@ -6,7 +6,7 @@ from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.pcs.groups import API, GUIDE
 from ultracluster.rules.sets import PCS
 
@@ -20,8 +20,7 @@ def interruptible_group_shrinks(group: Group) -> Breaches:
     """A group that grows on an interruptible reservation may shrink to none."""
     lent = group.capacity.kind == "reservation" and group.capacity.takes_back
     if lent and 0 < group.settings.count < group.most_nodes:
-        yield Breach(
-            ("count",),
+        yield at("count").breach(
             f"PCS keeps trying to launch {group.settings.count} nodes after the owner has taken the "
             "reservation back; AWS advises a minimum of 0 for groups that grow.",
             write(0),
@@ -34,8 +33,7 @@ def interrupted_jobs_requeue(settings: Pcs, cluster: Cluster) -> Breaches:
     key = next((name for name in settings.slurm_settings if name.lower() == "jobrequeue"), "")
     taken = [name for name, group in cluster.with_role("compute").items() if group.capacity.takes_back]
     if key and str(settings.slurm_settings[key]) == "0" and taken:
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"nodes of {', '.join(taken)} can be taken back at two minutes' notice, and with {key}=0 their "
             "jobs end for good.",
             drop(),
@@ -47,8 +45,7 @@ def idle_time_version(group: Group, settings: Pcs) -> Breaches:
     """The Slurm version has an idle time for each group."""
     since = pcs_since("group_idle_time")
     if group.settings.scaledown_seconds and settings.slurm_version < since:
-        yield Breach(
-            ("scaledown_seconds",),
+        yield at("scaledown_seconds").breach(
             f"PCS takes an idle time for a group from Slurm {since} on, and this cluster has "
             f"{settings.slurm_version}.",
             anywhere({("orchestrator", "slurm_version"): since}) | drop(),
@@ -59,8 +56,7 @@ def idle_time_version(group: Group, settings: Pcs) -> Breaches:
 def idle_time_has_effect(group: Group) -> Breaches:
     """A group with an idle time has nodes that can end."""
     if group.settings.scaledown_seconds and group.most_nodes == group.settings.count:
-        yield Breach(
-            ("scaledown_seconds",),
+        yield at("scaledown_seconds").breach(
             "`max_count` is not above `count`: no idle node of this group is ever ended, so this has no "
             "effect.",
             drop().noting("or set max_count above count"),

@@ -11,7 +11,7 @@ from ultracluster.config.slurm import PROLOG_FLAGS, Partition
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of
 from ultracluster.model.network_cards import network_card_plan, takes_combined_efa
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.pcs.groups import API, GROUP_API, GUIDE
 from ultracluster.rules.sets import PCS
 
@@ -29,8 +29,7 @@ def ultraserver_size(group: Group) -> Breaches:
     most = max(ultraservers()[name].instances for name in kind.ultraserver)
     if group.most_nodes > most:
         elastic = bool(group.settings.max_count)
-        yield Breach(
-            ("max_count" if elastic else "count",),
+        yield at("max_count" if elastic else "count").breach(
             f"{group.most_nodes} nodes do not fit: a group takes one Capacity Block, and the largest "
             f"UltraServer of {kind.name} has {most}.",
             (write(most) & beside(count=min(count, most)) if elastic else write(most)).noting(
@@ -48,15 +47,13 @@ def ultraserver_partition(cluster: Cluster, settings: Pcs) -> Breaches:
             continue
         for name in groups:
             if name not in ultra:
-                yield Breach(
-                    ("node_groups", name, "partition"),
+                yield at("node_groups", name, "partition").breach(
                     f"partition `{partition}` contains the UltraServer of `{ultra[0]}`: PCS writes Slurm's "
                     "block topology only for queues that contain nothing but UltraServers.",
                     write(name),
                 )
         if not settings.partitions.get(partition, Partition()).exclusive:
-            yield Breach(
-                ("orchestrator", "partitions", partition, "exclusive"),
+            yield at("orchestrator", "partitions", partition, "exclusive").breach(
                 f"partition `{partition}` contains UltraServers, whose jobs require whole nodes "
                 "(`--exclusive`).",
                 write(True),
@@ -72,8 +69,7 @@ def ultraserver_ratio(cluster: Cluster) -> Breaches:
         for name, count in ultra.items():
             ratio, rest = divmod(count, least) if least else (1, 0)
             if count and (rest or ratio & (ratio - 1)):
-                yield Breach(
-                    ("node_groups", name, "count"),
+                yield at("node_groups", name, "count").breach(
                     f"{count} nodes do not go with a group of {least}: the sizes of Slurm's blocks must be "
                     "one size times powers of two.",
                     write(least * 2 ** (count // least).bit_length() // 2),
@@ -96,8 +92,7 @@ def network_cards_known(group: Group) -> Breaches:
     try:
         network_card_plan(group.type, efa=group.efa if takes_combined_efa(group.type) else "efa-only")
     except ValueError as error:
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"the launch template must name each network interface of a node, and cannot: {error}.",
             ask("fact", "use a type of the catalogue, or HyperPod, which sets interfaces up itself"),
         )
@@ -114,15 +109,13 @@ def efa_interface_kind(cluster: Cluster, settings: Pcs) -> Breaches:
         if kind is None or kind.efa_interfaces == 0:
             continue
         if not takes_combined_efa(kind):
-            yield Breach(
-                ("node_groups", name, "instance_type"),
+            yield at("node_groups", name, "instance_type").breach(
                 f"the EFA cards of {kind.name} take only `efa-only`, and AWS's guide for PCS shows only "
                 "`efa`: whether PCS accepts `efa-only` is not known.",
                 ask("action", "try one node first, and acknowledge this"),
             )
         elif settings.efa_interface == "efa-only":
-            yield Breach(
-                ("orchestrator", "efa_interface"),
+            yield at("orchestrator", "efa_interface").breach(
                 "AWS's guide for PCS shows only `efa`, and AWS's own templates say that it must be `efa`: "
                 "whether PCS accepts `efa-only` is not known.",
                 write("efa").noting("or try one node first and acknowledge this"),
@@ -143,8 +136,7 @@ def imex_setup(settings: Pcs, cluster: Cluster) -> Breaches:
     if settings.imex and settings.lifecycle != "none":
         yield from _beside_our_prolog(given, settings.slurm_version)
     elif "prolog" not in given:
-        yield Breach(
-            ("lifecycle" if settings.imex else "imex",),
+        yield at("lifecycle" if settings.imex else "imex").breach(
             "jobs have no IMEX configuration: NCCL does not use NVLink between nodes, or fails.",
             write("node-bootstrapped" if settings.imex else True).noting(
                 "or a Prolog of the image in orchestrator.slurm_settings"
@@ -155,8 +147,7 @@ def imex_setup(settings: Pcs, cluster: Cluster) -> Breaches:
 def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> Breaches:
     if "prolog" in given and given["prolog"][1] != PROLOG:
         key, value = given["prolog"]
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {PROLOG}.",
             drop().noting(
                 f"and start {PROLOG} from your own; or set orchestrator.imex: false if yours does the same"
@@ -165,17 +156,14 @@ def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> Br
     key, value = given.get("prologflags", ("", PROLOG_FLAGS))
     lacking = [flag for flag in ("Alloc", "NoHold") if flag.lower() not in value.lower().split(",")]
     if lacking:
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes must run at the same "
             "time, at its allocation, because they wait for each other's IMEX.",
             (drop() | write(PROLOG_FLAGS)).noting("PrologFlags are set for UltraServers by default"),
         )
     if version < "25.05":
-        yield Breach(
-            ("slurm_version",),
-            f"AWS describes IMEX on PCS from Slurm 25.05 on, and this cluster has {version}.",
-            write("25.11"),
+        yield at("slurm_version").breach(
+            f"AWS describes IMEX on PCS from Slurm 25.05 on, and this cluster has {version}.", write("25.11")
         )
 
 
@@ -187,8 +175,7 @@ def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> Br
 def spot_allocation(group: Group) -> Breaches:
     """Spot pools are not chosen by price only."""
     if group.capacity.kind == "spot" and group.capacity.allocation == "lowest-price":
-        yield Breach(
-            ("capacity", "allocation"),
+        yield at("capacity", "allocation").breach(
             "the cheapest pools are interrupted most often, and one interrupted node ends the job on all "
             "nodes.",
             write("price-capacity-optimized"),
@@ -200,8 +187,7 @@ def block_group_fixed(group: Group) -> Breaches:
     """A group from a Capacity Block keeps all of its nodes."""
     count, most = group.settings.count, group.most_nodes
     if group.role == "compute" and group.capacity.kind == "capacity-block" and count < most:
-        yield Breach(
-            ("count",),
+        yield at("count").breach(
             f"{count} to {most} nodes use a block that is paid for completely: idle nodes end, and the next "
             "job waits until they are back.",
             write(most),

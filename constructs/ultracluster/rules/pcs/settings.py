@@ -11,7 +11,7 @@ from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, rename, write
 from ultracluster.config.slurm import Partition, SlurmSettings
 from ultracluster.model import Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.sets import PCS
 
@@ -53,7 +53,7 @@ def setting_refused(part: Pcs | Partition | Group) -> Breaches:
         remedy = rename(near) | drop() if near else drop()
         if others:
             remedy = drop().noting(f"set {name} in slurm_settings of {_PLACES[others[0]]}")
-        yield Breach(("slurm_settings", name), f"{why}.", remedy)
+        yield at("slurm_settings", name).breach(f"{why}.", remedy)
 
 
 _FILES: Mapping[SettingLevel, SlurmFile] = {
@@ -76,8 +76,7 @@ def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Breaches:
     for name, value in given.items():
         what, since = pcs_settings(level).since_of(name, str(value))
         if since > version:
-            yield Breach(
-                ("slurm_settings", name),
+            yield at("slurm_settings", name).breach(
                 f"PCS takes {what} from Slurm {since} on, and this cluster has {version}.",
                 anywhere({("orchestrator", "slurm_version"): since}) | drop(),
             )
@@ -87,8 +86,7 @@ def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Breaches:
 def gpu_types_hide_affinity(settings: Pcs) -> Breaches:
     """gpu_types is not set where Slurm detects the GPUs itself."""
     if settings.gpu_types and settings.slurm_version >= "26.05":
-        yield Breach(
-            ("gpu_types",),
+        yield at("gpu_types").breach(
             "from 26.05 on PCS detects GPUs together with the cores near them, and a line with the GPU type "
             "replaces that: jobs lose the affinity.",
             drop(),
@@ -110,8 +108,7 @@ def exclusive_partition(settings: Pcs) -> Breaches:
             elif key.lower() == "oversubscribe" and str(value).upper() != "EXCLUSIVE":
                 why = "shares nodes between jobs, and the partition is exclusive"
             if why:
-                yield Breach(
-                    ("partitions", name, "slurm_settings", key),
+                yield at("partitions", name, "slurm_settings", key).breach(
                     f"{key}={value} {why}.",
                     drop() | anywhere({("orchestrator", "partitions", name, "exclusive"): False}),
                 )
@@ -122,8 +119,7 @@ def qos_exists(partition: Partition) -> Breaches:
     """A QOS exists before a partition names it."""
     for name, value in partition.slurm_settings.items():
         if name.lower() in _QOS:
-            yield Breach(
-                ("slurm_settings", name),
+            yield at("slurm_settings", name).breach(
                 f"PCS refuses {name}={value} unless accounting has that QOS, and a new cluster has none of "
                 "yours.",
                 drop().noting("create the QOS with sacctmgr, then name it here and acknowledge this"),
@@ -151,8 +147,7 @@ def settings_need_accounting(settings: Pcs) -> Breaches:
     ]
     asking += [("slurmdbd_settings", key) for key in settings.slurmdbd_settings]
     for path in asking:
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{path[-1]} requires accounting, which is off: PCS refuses it.",
             anywhere({("orchestrator", "accounting"): {"mode": "standard"}}) | drop(),
         )
@@ -163,10 +158,8 @@ def job_age(settings: Pcs) -> Breaches:
     """MinJobAge is 5 or more."""
     for name, value in settings.slurm_settings.items():
         if name.lower() == "minjobage" and not (str(value).isdigit() and int(value) >= 5):
-            yield Breach(
-                ("slurm_settings", name),
-                f"MinJobAge={value} is too short: PCS takes 5 seconds or more.",
-                write(5),
+            yield at("slurm_settings", name).breach(
+                f"MinJobAge={value} is too short: PCS takes 5 seconds or more.", write(5)
             )
 
 
@@ -177,10 +170,8 @@ def setting_twice(part: Pcs | Partition | Group) -> Breaches:
     for name in _settings(part)[1]:
         first = seen.setdefault(name.lower(), name)
         if first != name:
-            yield Breach(
-                ("slurm_settings", name),
-                f"{name} is given already, as {first}: Slurm ignores the case of parameter names.",
-                drop(),
+            yield at("slurm_settings", name).breach(
+                f"{name} is given already, as {first}: Slurm ignores the case of parameter names.", drop()
             )
 
 
@@ -201,10 +192,8 @@ def _not_in_file(file: ConfigurationFile, given: SlurmSettings) -> Breaches:
     for name in given:
         if name not in taken:
             near = taken.nearest(name)
-            yield Breach(
-                (f"{file}_settings", name),
-                f"PCS does not take {name} of {file}.conf.",
-                rename(near) | drop() if near else drop(),
+            yield at(f"{file}_settings", name).breach(
+                f"PCS does not take {name} of {file}.conf.", rename(near) | drop() if near else drop()
             )
 
 
@@ -233,8 +222,7 @@ def _reboot_only(given: _Given) -> Breaches:
     words = _words(given, "healthchecknodestate")
     if "reboot_only" in words and len(words) > 1:
         name, value = given["healthchecknodestate"]
-        yield Breach(
-            ("slurm_settings", name),
+        yield at("slurm_settings", name).breach(
             f"{name}={value}: REBOOT_ONLY runs the program after a reboot only, and PCS takes it alone.",
             write("REBOOT_ONLY"),
         )
@@ -244,8 +232,7 @@ def _step_manager(given: _Given) -> Breaches:
     flags = _words(given, "prologflags")
     if "enable_stepmgr" in _words(given, "slurmctldparameters") and flags and "contain" not in flags:
         name, value = given["prologflags"]
-        yield Breach(
-            ("slurm_settings", name),
+        yield at("slurm_settings", name).breach(
             f"enable_stepmgr requires PrologFlags that contain Contain, and PCS refuses it with {value}.",
             drop() | write("Alloc,Contain"),
         )
@@ -255,15 +242,13 @@ def _own_metrics(given: _Given) -> Breaches:
     if "metricstype" not in given:
         return
     if "privatedata" in given:
-        yield Breach(
-            ("slurm_settings", given["privatedata"][0]),
+        yield at("slurm_settings", given["privatedata"][0]).breach(
             "Slurm's metrics are served without a password, and PCS does not take them with PrivateData.",
             drop(),
         )
     if "communicationparameters" in given and "enable_http" not in _words(given, "communicationparameters"):
         name, value = given["communicationparameters"]
-        yield Breach(
-            ("slurm_settings", name),
+        yield at("slurm_settings", name).breach(
             f"MetricsType requires enable_http, which {name}={value} does not contain.",
             write(f"{value},enable_http".strip(",")),
         )

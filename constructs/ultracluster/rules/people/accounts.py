@@ -10,7 +10,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask, rename, write
 from ultracluster.config.users import User
 from ultracluster.model.people import named_groups
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import USR
 
 DATE = "2026-11-22"
@@ -27,8 +27,7 @@ def user_id_unique(environment: Environment) -> Breaches:
     for name, user in environment.users.items():
         first = seen.setdefault(user.uid, name)
         if first != name:
-            yield Breach(
-                ("users", name, "uid"),
+            yield at("users", name, "uid").breach(
                 f"`{first}` has the id {user.uid} as well: each would own the other's files.",
                 write(_free(environment)),
             )
@@ -42,16 +41,13 @@ def group_id_unique(environment: Environment) -> Breaches:
     names: dict[int, str] = {}
     for place, name, gid in named_groups(users):
         if ids.setdefault(name, gid) != gid:
-            yield Breach(
-                ("users", *place),
+            yield at("users", *place).breach(
                 f"the group `{name}` has the id {ids[name]} with another user: nodes can give it only one.",
                 write(ids[name]),
             )
         elif names.setdefault(gid, name) != name:
-            yield Breach(
-                ("users", *place),
-                f"the id {gid} is the group `{names[gid]}`'s.",
-                write(_free(environment)),
+            yield at("users", *place).breach(
+                f"the id {gid} is the group `{names[gid]}`'s.", write(_free(environment))
             )
     own: dict[int, str] = {}
     for name, user in users.items():
@@ -61,14 +57,12 @@ def group_id_unique(environment: Environment) -> Breaches:
         first = own.setdefault(gid, name)
         path: YamlPath = ("users", name, *(["gid"] if user.gid is not None else ["uid"]))
         if first != name and user.gid is not None:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"the group {gid} is `{first}`'s own, and has no other name.",
                 ask("decision", f"groups: [{{team: {gid}}}] gives the group a name, with whichever user"),
             )
         elif name in ids:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{name}` is a group with the id {ids[name]} already: the user's own group {gid} would have "
                 "the same name.",
                 ask("decision", f"gid: {ids[name]}, or another name for the group"),
@@ -82,8 +76,7 @@ def group_has_id(environment: Environment) -> Breaches:
     for name, user in environment.users.items():
         for number, group in enumerate(user.groups):
             if isinstance(group, str) and group not in known:
-                yield Breach(
-                    ("users", name, "groups", number),
+                yield at("users", name, "groups", number).breach(
                     f"nobody gives the group `{group}` an id: each node would take another one.",
                     write({group: _free(environment)}),
                 )
@@ -95,16 +88,14 @@ def names_free_on_image(environment: Environment) -> Breaches:
     taken = taken_names()
     for name, user in environment.users.items():
         if name in taken or name.startswith("systemd-"):
-            yield Breach(
-                ("users", name),
+            yield at("users", name).breach(
                 f"`{name}` is {taken.get(name, 'of systemd')}: nodes change no user whom they did not make.",
                 rename(f"{name}-2"),
             )
         for number, group in enumerate(user.groups):
             for one in [group] if isinstance(group, str) else group:
                 if one in taken:
-                    yield Breach(
-                        ("users", name, "groups", number),
+                    yield at("users", name, "groups", number).breach(
                         f"the group `{one}` is {taken[one]}.",
                         write(f"{one}-2" if isinstance(group, str) else {f"{one}-2": group[one]}).noting(
                             "who may become root opens a session with `ultracluster connect --admin`"
@@ -125,11 +116,7 @@ def ids_free_on_image(environment: Environment) -> Breaches:
         found = taken_id(number) if number is not None else None
         if found:
             span = f"{found.first}" if found.first == found.last else f"{found.first} to {found.last}"
-            yield Breach(
-                path,
-                f"the id {number} is {found.what} ({span}).",
-                write(_free(environment)),
-            )
+            yield at(*path).breach(f"the id {number} is {found.what} ({span}).", write(_free(environment)))
 
 
 def _free(environment: Environment) -> int:

@@ -11,7 +11,7 @@ from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.directory import directory_home
 from ultracluster.model.people import named_groups
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import KUBERNETES, PCL, SLURM, USR
 
@@ -30,8 +30,7 @@ _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 def directory_needs_slurm(cluster: Cluster) -> Breaches:
     """A directory on nodes is for Slurm."""
     if cluster.environment.directory:
-        yield Breach(
-            ("directory",),
+        yield at("directory").breach(
             f"{cluster.traits.kind} has no accounts on nodes: people use its API with their IAM roles.",
             drop().noting("IAM Identity Center connects a directory with IAM roles (docs/kubernetes.md)"),
         )
@@ -42,8 +41,7 @@ def directory_of_parallelcluster(cluster: Cluster, directory: Directory) -> Brea
     """ParallelCluster sets its nodes' directory up itself."""
     settings: Any = cluster.settings
     own = settings.directory_service is not None
-    yield Breach(
-        ("directory",),
+    yield at("directory").breach(
         "ParallelCluster writes sssd.conf on its nodes, and would write over ours.",
         drop().noting("orchestrator.directory_service has it already")
         if own
@@ -58,15 +56,12 @@ def directory_encrypted(directory: Directory) -> Breaches:
     """Nothing crosses the network to a directory in the clear."""
     for number, uri in enumerate(directory.uris):
         if directory.start_tls and uri.startswith("ldaps://"):
-            yield Breach(
-                ("start_tls",),
-                f"`{uri}` begins with TLS, and servers refuse to begin it once more.",
-                drop(),
+            yield at("start_tls").breach(
+                f"`{uri}` begins with TLS, and servers refuse to begin it once more.", drop()
             )
             return
         if not directory.start_tls and uri.startswith("ldap://"):
-            yield Breach(
-                ("uris", number),
+            yield at("uris", number).breach(
                 f"`{uri}` is not encrypted: the password of {directory.bind_dn}, and those of people, would "
                 "cross the network in the clear.",
                 write(_over_tls(uri)).noting("or start_tls: true, if the server takes StartTLS on this port"),
@@ -84,8 +79,7 @@ def directory_reachable(directory: Directory, cluster: Cluster) -> Breaches:
     made_here = cluster.environment.network.security_group is None
     if made_here and not directory.server_networks and not set(directory.ports) <= {80, 443}:
         ports = " and ".join(map(str, directory.ports))
-        yield Breach(
-            ("server_networks",),
+        yield at("server_networks").breach(
             f"the nodes' security group, which is made here, lets nothing out to port {ports}.",
             ask("fact", "the networks of the servers, e.g. [10.20.0.0/24]"),
         )
@@ -102,8 +96,7 @@ def sssd_installable(directory: Directory, cluster: Cluster) -> Breaches:
     environment = cluster.environment
     # Amazon Linux has its packages in S3
     if environment.network.egress == "closed" and environment.admin_user == "ubuntu":
-        yield Breach(
-            (),
+        yield at().breach(
             "without a way to the internet Ubuntu cannot install SSSD, and the release's mirror does not "
             "have it: nodes whose image lacks it join without people's accounts.",
             ask("action", "put sssd-ldap, libnss-sss and libpam-sss into the image, and acknowledge this"),
@@ -114,15 +107,12 @@ def sssd_installable(directory: Directory, cluster: Cluster) -> Breaches:
 def directory_id_source(directory: Directory) -> Breaches:
     """Ids of a directory come from where it has them."""
     if directory.kind == "ldap" and directory.ids == "from-sid":
-        yield Breach(
-            ("ids",),
-            "only Active Directory has SIDs.",
-            write("posix") | beside(kind="microsoft-ad"),
+        yield at("ids").breach(
+            "only Active Directory has SIDs.", write("posix") | beside(kind="microsoft-ad")
         )
     low, high = directory.id_range
     if directory.id_source == "posix" and low > high:
-        yield Breach(
-            ("highest_id",),
+        yield at("highest_id").breach(
             f"no id is both {low} or above and {high} or below: nodes would know nobody of the directory.",
             drop(),
         )
@@ -142,8 +132,7 @@ def directory_homes_shared(directory: Directory, cluster: Cluster) -> Breaches:
     home = directory_home(cluster, directory)
     if not any(home.startswith(f"{mount}/") for mount in mounts):
         where = " and ".join(mounts) or "there is none"
-        yield Breach(
-            ("home",) if directory.home else (),
+        yield at(*("home",) if directory.home else ()).breach(
             f"{home} is on no shared file system ({where}): each node has homes of its own, without the "
             "keys with which users get from node to node.",
             drop() if directory.home and mounts else ask("decision", "storage.openzfs for homes"),
@@ -166,8 +155,7 @@ def directory_ids_differ(directory: Directory, cluster: Cluster) -> Breaches:
     places += [(place, gid) for place, _, gid in named_groups(users)]
     for place, number in places:
         if low <= number <= high:
-            yield Breach(
-                (),
+            yield at().breach(
                 f"`users.{'.'.join(map(str, place))}` is {number}, and so may be somebody of the directory, "
                 f"whose ids are {low} to {high} here: each would own the other's files.",
                 ask("decision", _apart(directory, number)),
@@ -178,8 +166,7 @@ def directory_ids_differ(directory: Directory, cluster: Cluster) -> Breaches:
 def directory_needs_scripts(directory: Directory, cluster: Cluster) -> Breaches:
     """Nodes run the scripts that set a directory up."""
     if not cluster.runs_scripts:
-        yield Breach(
-            (),
+        yield at().breach(
             "orchestrator.lifecycle is `none`: nothing on the nodes asks the directory.",
             drop().noting("or let nodes run the scripts: remove orchestrator.lifecycle"),
         )
@@ -194,8 +181,7 @@ def directory_needs_scripts(directory: Directory, cluster: Cluster) -> Breaches:
 def directory_password_permissions(directory: Directory, cluster: Cluster) -> Breaches:
     """The password of a directory's reader is root's."""
     if cluster.environment.access.node_metadata == "everyone":
-        yield Breach(
-            (),
+        yield at().breach(
             "access.node_metadata is `everyone`: every user, and every job, may read the password from "
             f"Secrets Manager with the node's role, and ask as {directory.bind_dn}.",
             anywhere({("access", "node_metadata"): DROP}),
@@ -207,15 +193,14 @@ def access_filter_syntax(directory: Directory) -> Breaches:
     """An access filter is a whole LDAP filter."""
     text = directory.access_filter or ""
     depth = 0
-    for at, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth == 0 and at < len(text) - 1:
+        if depth == 0 and index < len(text) - 1:
             break
     else:
         if depth == 0:
             return
-    yield Breach(
-        ("access_filter",),
+    yield at("access_filter").breach(
         f"`{text}` does not end with the parenthesis that belongs to the first: SSSD would let nobody in.",
         ask("fact", "one filter in parentheses; of several, all of which must hold: (&(...)(...))"),
     )
@@ -233,10 +218,8 @@ def directory_certificates(directory: Directory) -> Breaches:
         why = "it is neither certificates as PEM text nor a path: TLS would fail on every node."
     else:
         return
-    yield Breach(
-        ("ca_certificate",),
-        why,
-        ask("fact", f"the text of the authority's certificate, from {_BEGIN} to {_END}"),
+    yield at("ca_certificate").breach(
+        why, ask("fact", f"the text of the authority's certificate, from {_BEGIN} to {_END}")
     )
 
 
@@ -245,8 +228,7 @@ def ssh_restricted_to_jobs(cluster: Cluster) -> Breaches:
     """People reach the nodes of their jobs only."""
     environment = cluster.environment
     if environment.access.node_ssh == "open" and (environment.users or environment.directory):
-        yield Breach(
-            ("access", "node_ssh"),
+        yield at("access", "node_ssh").breach(
             "every user reaches every node by SSH, and what is started there is of no job: it takes GPUs and "
             "memory from the job that has them, and stays when that ends.",
             drop(),
@@ -257,8 +239,7 @@ def ssh_restricted_to_jobs(cluster: Cluster) -> Breaches:
 def directory_has_server(directory: Directory) -> Breaches:
     """A directory has a server."""
     if not directory.uris:
-        yield Breach(
-            ("uris",),
+        yield at("uris").breach(
             "no server is named: SSSD would look for one in DNS, and take whoever answers there.",
             ask("fact", "[ldaps://ldap.example.com]"),
         )

@@ -9,7 +9,7 @@ from ultracluster.config import Environment
 from ultracluster.config.base import is_token
 from ultracluster.config.remedy import ask, drop
 from ultracluster.config.users import User
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import USR
 
@@ -22,8 +22,7 @@ SHORTEST_RSA = 256
 def user_has_login(user: User) -> Breaches:
     """A user can get in."""
     if not user.keys and not user.principals:
-        yield Breach(
-            (),
+        yield at().breach(
             "neither a key nor a principal: the account is there, and nobody can open a session as it.",
             ask("fact", "principals: [arn:aws:iam::...:role/...], or keys: [ssh-ed25519 ...]"),
         )
@@ -34,8 +33,7 @@ def ssh_key_complete(user: User) -> Breaches:
     """A key is a whole public key."""
     for number, key in enumerate(user.keys):
         if why := _fault(key):
-            yield Breach(
-                ("keys", number),
+            yield at("keys", number).breach(
                 f"it is no public key ({why}): sshd would pass over it.",
                 drop().noting("copy the line of the .pub file whole"),
             )
@@ -51,10 +49,8 @@ def login_belongs_to_one_user(environment: Environment) -> Breaches:
                 word = " ".join(one.split()[:2])  # without the comment of a key
                 first = seen.setdefault(word, name)
                 if first != name:
-                    yield Breach(
-                        ("users", name, field, number),
-                        f"`{first}` has the same: whoever has it works as either of them.",
-                        drop(),
+                    yield at("users", name, field, number).breach(
+                        f"`{first}` has the same: whoever has it works as either of them.", drop()
                     )
 
 
@@ -63,8 +59,7 @@ def principal_is_specific(user: User) -> Breaches:
     """A principal is not everybody."""
     for number, pattern in enumerate(user.principals):
         if not is_token(pattern) and set(pattern.rsplit(":", 1)[-1].partition("/")[2]) <= set("*/"):
-            yield Breach(
-                ("principals", number),
+            yield at("principals", number).breach(
                 "every role or user of the account may open sessions as this user.",
                 ask("fact", f"{pattern.rsplit('/', 1)[0]}/name-of-the-role"),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster
 from ultracluster.model.people import homes_of
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import KUBERNETES, SLURM, USR
 
@@ -19,8 +19,7 @@ from ultracluster.rules.sets import KUBERNETES, SLURM, USR
 def users_need_slurm(cluster: Cluster) -> Breaches:
     """Accounts on nodes are for Slurm."""
     if cluster.environment.users:
-        yield Breach(
-            ("users",),
+        yield at("users").breach(
             f"{cluster.traits.kind} has no accounts on nodes: people use its API, and pods run as a number.",
             drop().noting(
                 "write their IAM roles into members of a team, and its number into uid (docs/kubernetes.md)"
@@ -32,8 +31,7 @@ def users_need_slurm(cluster: Cluster) -> Breaches:
 def users_need_scripts(cluster: Cluster) -> Breaches:
     """Nodes run the scripts that make accounts."""
     if cluster.environment.users and not cluster.runs_scripts:
-        yield Breach(
-            ("users",),
+        yield at("users").breach(
             "orchestrator.lifecycle is `none`: nothing on the nodes makes these accounts.",
             drop().noting("or let nodes run the scripts: remove orchestrator.lifecycle"),
         )
@@ -48,8 +46,7 @@ def users_need_scripts(cluster: Cluster) -> Breaches:
 def homes_shared(cluster: Cluster) -> Breaches:
     """Homes are on a shared file system."""
     if cluster.environment.users and cluster.runs_scripts and not homes_of(cluster).shared:
-        yield Breach(
-            ("users",),
+        yield at("users").breach(
             "there is neither OpenZFS nor Lustre: each node has homes of its own, which go with it.",
             ask("decision", "storage.openzfs for homes, or storage.lustre"),
         )
@@ -66,10 +63,8 @@ def metadata_users_exclude_people(cluster: Cluster) -> Breaches:
     access = cluster.environment.access
     for number, name in enumerate(access.metadata_users):
         if name in cluster.environment.users:
-            yield Breach(
-                ("access", "metadata_users", number),
-                f"`{name}` is a person: all that the nodes' role may would be this user's.",
-                drop(),
+            yield at("access", "metadata_users", number).breach(
+                f"`{name}` is a person: all that the nodes' role may would be this user's.", drop()
             )
 
 
@@ -78,8 +73,7 @@ def session_user_separate(cluster: Cluster) -> Breaches:
     """The sessions' own user is not one of the users."""
     user = cluster.environment.access.session_user
     if user is not None and user in cluster.environment.users:
-        yield Breach(
-            ("access", "session_user"),
+        yield at("access", "session_user").breach(
             f"`{user}` is one person's account: everybody who may open a session would be that person.",
             drop() if user != "ultracluster" else write("everyone"),
         )

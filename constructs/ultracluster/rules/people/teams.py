@@ -6,7 +6,7 @@ import difflib
 
 from ultracluster.config import Environment
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import SLURM, USR
 
@@ -19,8 +19,7 @@ def team_exists(environment: Environment) -> Breaches:
     for name, user in environment.users.items():
         if user.team is not None and user.team not in environment.teams:
             near = difflib.get_close_matches(user.team, environment.teams, 1) or list(environment.teams)[:1]
-            yield Breach(
-                ("users", name, "team"),
+            yield at("users", name, "team").breach(
                 f"there is no team `{user.team}`: the user's jobs would have no account.",
                 write(near[0]) if near else drop().noting("or write the team below teams"),
             )
@@ -35,8 +34,7 @@ def user_in_one_team(environment: Environment) -> Breaches:
         for team in listed:
             if team == first:
                 continue
-            yield Breach(
-                ("teams", team, "users", environment.teams[team].users.index(name)),
+            yield at("teams", team, "users", environment.teams[team].users.index(name)).breach(
                 f"`{name}` is in `{first}` as well: jobs without --account count for `{first}`, and the user "
                 "has the shares of both.",
                 drop(),
@@ -52,8 +50,7 @@ def team_users_have_accounts(environment: Environment) -> Breaches:
         for number, name in enumerate(team.users):
             if name not in environment.users:
                 near = difflib.get_close_matches(name, environment.users, 1, 0.8)
-                yield Breach(
-                    ("teams", team_name, "users", number),
+                yield at("teams", team_name, "users", number).breach(
                     f"`{name}` is not among the users: nodes have no account of that name, unless a "
                     "directory has.",
                     write(near[0]) if near else ask("fact", f"users: {name}: {{uid: ...}}"),

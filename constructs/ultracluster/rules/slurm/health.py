@@ -10,7 +10,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import ask, drop, write
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HPS, KUBERNETES, PCL, PCS, SLU
 from ultracluster.scripts_folder import scripts_folder
 
@@ -34,8 +34,7 @@ _OURS = {
 def health_checks_need_slurm(environment: Environment) -> Breaches:
     """Only Slurm nodes have our health checks."""
     if "health" in environment.model_fields_set and environment.health.mode != "off":
-        yield Breach(
-            ("health",),
+        yield at("health").breach(
             "`health` is about nodes of Slurm. On Kubernetes the agents of the service look after nodes: "
             "`orchestrator.node_recovery` (HyperPod) and node repair (EKS).",
             drop(),
@@ -51,8 +50,7 @@ def checks_and_faults_exist(environment: Environment) -> Breaches:
     for index, name in enumerate(ignored):
         if name not in (*known, *rows):
             nearest = difflib.get_close_matches(name, [*known, *rows], 1, 0)
-            yield Breach(
-                ("health", "ignore", index),
+            yield at("health", "ignore", index).breach(
                 f"there is no check `{name}`: the checks are {', '.join(known)}; single faults are the rows "
                 "of docs/faults.md.",
                 write(nearest[0]),
@@ -68,8 +66,7 @@ def checks_and_faults_exist(environment: Environment) -> Breaches:
 def hyperpod_repairs_nodes(environment: Environment, settings: HyperPodSlurm) -> Breaches:
     """HyperPod repairs the nodes that our checks take out."""
     if environment.health.mode == "enforce" and settings.node_recovery == "none":
-        yield Breach(
-            ("orchestrator", "node_recovery"),
+        yield at("orchestrator", "node_recovery").breach(
             "nodes with a fault are drained, and nobody reboots or replaces them: HyperPod does nothing for "
             "a node in state FAIL where `node_recovery` is `none`.",
             write("automatic"),
@@ -86,8 +83,7 @@ def parallelcluster_replaces_nodes(environment: Environment) -> Breaches:
     """ParallelCluster replaces what is drained."""
     health = environment.health
     if health.mode == "enforce" and not health.replace:
-        yield Breach(
-            ("health", "replace"),
+        yield at("health", "replace").breach(
             "ParallelCluster terminates a node that is drained and has no job within a minute or two, "
             "whatever `replace` says.",
             write(True),
@@ -110,8 +106,7 @@ def slurm_runs_checks(environment: Environment, settings: ParallelCluster | Pcs)
         when = next((when for name, when in ours.items() if name.lower() == key.lower()), "")
         value = str(settings.slurm_settings[key])
         if when and not value.startswith("/opt/ultracluster/"):
-            yield Breach(
-                ("orchestrator", "slurm_settings", key),
+            yield at("orchestrator", "slurm_settings", key).breach(
                 f"your own `{key}` takes the place of ours: nodes are not checked {when}.",
                 drop() | ask("action", f"let {value.split()[0]} call ours, and acknowledge this"),
             )
@@ -138,8 +133,7 @@ def python_version(environment: Environment, settings: ParallelCluster) -> Breac
         if asked
     ]
     if lost:
-        yield Breach(
-            ("orchestrator", "os"),
+        yield at("orchestrator", "os").breach(
             f"`python3` of {settings.os} is 3.6, too old for our programs: {', '.join(lost)}.",
             write(settings.os.replace("8", "9")),
         )

@@ -20,7 +20,7 @@ from ultracluster.model.slurm_node import (
     reset_cpus,
     whole_product,
 )
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import SLU, SLURM
 
 DATE = "2026-11-28"
@@ -75,8 +75,7 @@ def _product(group: Group, node: Registered) -> Breaches:
     if not key or not cpus:
         return
     if whole is not None and whole > cpus:
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"sockets, cores and threads make {whole} CPUs, and {node.type} has {cpus}: the node becomes "
             "INVALID_REG and is drained (`Low socket*core*thread count`).",
             drop(),
@@ -84,8 +83,7 @@ def _product(group: Group, node: Registered) -> Breaches:
         return
     left = reset_cpus(group, node, cpus)
     if left is not None and left < cpus:
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"the sockets, cores and threads do not make up the {cpus} CPUs that ParallelCluster writes for "
             f"{node.type}: slurmctld resets the node to {left}, and jobs get no more (`CPUs={cpus} match no "
             "Sockets, Sockets*CoresPerSocket or Sockets*CoresPerSocket*ThreadsPerCore`).",
@@ -108,8 +106,7 @@ def _sockets_of_pcs(group: Group, node: Registered, settings: Pcs) -> Breaches:
         and not by_cache
         and (detects or (by_itself and not group.settings.gres))
     ):
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"{key} is {sockets}, and {node.type} has {domains} NUMA domains: the cores of a GPU that slurmd "
             "detects do not fit into one socket, and the node becomes INVALID_REG and is drained.",
             write(domains) | drop(),
@@ -134,23 +131,20 @@ def resources_shared_completely(group: Group, settings: Slurm) -> Breaches:
     if memory and has:
         share = int(has * PARALLELCLUSTER_SHARE)
         if has < memory <= has * 100 // node.memory_percent:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{memory} MiB are more than the {has} of {node.type}: jobs get memory that is not there, "
                 "and the kernel ends them.",
                 write(share) | drop(),
             )
         elif memory < has * _WASTE:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{memory} of the {has} MiB of {node.type} are shared out: no job gets the rest.",
                 write(share) | drop(),
             )
     key, entries = asked(group)
     for entry in entries:
         if entry.name == "gpu" and not entry.type.count("g.") and node.gpus and entry.count < node.gpus:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"Gres counts {entry.count} of the {node.gpus} GPUs of {node.type}: no job gets the others.",
                 write(f"{':'.join(filter(None, ('gpu', entry.type)))}:{node.gpus}"),
             )
@@ -177,8 +171,7 @@ def defaults_fit(part: Slurm | Partition, cluster: Cluster) -> Breaches:
         fits = max((most // of for _, of, most in judged if of and most), default=None)
         if fits is not None and int(number) > fits:
             types = ", ".join(dict.fromkeys(node.type for node, _, _ in judged))
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"with {key}={number} a job that uses a whole node ({types}) and names no {unit} is refused: "
                 f"{fits} is the most that fits.",
                 write(fits),

@@ -10,7 +10,7 @@ from ultracluster.config.remedy import anywhere, drop, write
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import HPS, PCL, SLU, SLURM
 
@@ -34,8 +34,7 @@ def settings_of_agent(hyperpod: HyperPodSlurm) -> Breaches:
     for key in hyperpod.slurm_settings:
         if key.lower() in instead:
             name, text = instead[key.lower()]
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{name} belongs to HyperPod: another value breaks its agents, auto-resume or its updates.",
                 drop().noting(text.removeprefix("remove it: ")),
             )
@@ -46,8 +45,7 @@ def settings_reach_controller(hyperpod: HyperPodSlurm) -> Breaches:
     """slurm_settings reach the controller."""
     if hyperpod.slurm_settings and hyperpod.no_slurm_file:
         none = hyperpod.lifecycle == "none"
-        yield Breach(
-            ("slurm_settings",),
+        yield at("slurm_settings").breach(
             f"{hyperpod.no_slurm_file}, and the settings would have no effect.",
             anywhere(
                 {("orchestrator", "lifecycle"): "on-init-complete"}
@@ -66,10 +64,8 @@ def parameter_unique(settings: HyperPodSlurm | ParallelCluster) -> Breaches:
     for name in settings.slurm_settings:
         first = seen.setdefault(name.lower(), name)
         if first != name:
-            yield Breach(
-                ("slurm_settings", name),
-                f"{name} is given already, as {first}: Slurm ignores the case of parameter names.",
-                drop(),
+            yield at("slurm_settings", name).breach(
+                f"{name} is given already, as {first}: Slurm ignores the case of parameter names.", drop()
             )
 
 
@@ -80,8 +76,7 @@ def prolog_flags(settings: Slurm) -> Breaches:
         flags = {flag.lower() for flag in words(value)}
         if "nohold" in flags and flags & {"contain", "x11", "runinjob"}:
             kept = ",".join(flag for flag in words(value) if flag.lower() != "nohold")
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{value} combines NoHold with Contain, X11 or RunInJob, which wait for the prolog: "
                 "slurmctld does not start.",
                 write(kept).noting("or, on UltraServers, Alloc,NoHold"),
@@ -106,10 +101,8 @@ def preemption(settings: Slurm, cluster: Cluster) -> Breaches:
         remedy = write("REQUEUE") if own_mode and not preempts else drop()
         if not own_mode:
             remedy = anywhere({("orchestrator", "slurm_settings", "PreemptMode"): "REQUEUE"}) | drop()
-        yield Breach(
-            ("slurm_settings", key),
-            f"PreemptType={kind[1]} with PreemptMode={mode[1].upper()}: slurmctld does not start.",
-            remedy,
+        yield at("slurm_settings", key).breach(
+            f"PreemptType={kind[1]} with PreemptMode={mode[1].upper()}: slurmctld does not start.", remedy
         )
 
 
@@ -120,8 +113,7 @@ def unkillable_step_timeout(settings: Slurm) -> Breaches:
     seconds = int(message) if message.isdigit() else 10 if isinstance(settings, Pcs) else 60
     for key, value in _named(settings.slurm_settings, "UnkillableStepTimeout"):
         if value.isdigit() and int(value) < 5 * seconds:
-            yield Breach(
-                ("slurm_settings", key),
+            yield at("slurm_settings", key).breach(
                 f"{value} seconds are less than five times MessageTimeout ({seconds}): nodes whose processes "
                 "end late are drained (`Kill task failed`).",
                 write(5 * seconds),
@@ -139,8 +131,7 @@ def gpu_accounting(settings: ParallelCluster, storage: Storage, cluster: Cluster
     if storage.accounting_database is not None:
         return
     for key, value in _named(settings.slurm_settings, "AccountingStorageTRES"):
-        yield Breach(
-            ("slurm_settings", key),
+        yield at("slurm_settings", key).breach(
             f"{value} requires slurmdbd, and without a database ParallelCluster runs none: slurmctld does "
             "not start.",
             drop() | new_database(cluster),

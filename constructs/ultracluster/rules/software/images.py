@@ -8,7 +8,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
 from ultracluster.model.unlocked_images import unlocked_images
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.group_image import newest_known, place_of_image
 from ultracluster.rules.sets import IMG
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
@@ -48,8 +48,7 @@ def image_cannot_boot(cluster: Cluster) -> Breaches:
         # a file or key that is not locked is reported by SOF009
         lost = [one for one in boot.of("refuses") if one.certain and one.lack != "unlocked"]
         if lost:
-            yield Breach(
-                place_of_image(cluster, boot.group),
+            yield at(*place_of_image(cluster, boot.group)).breach(
                 f"the nodes of `{boot.group}` would fail on {boot.image_text}: {_each(lost)}.",
                 _remedy(cluster, boot),
             )
@@ -63,8 +62,7 @@ def image_may_not_boot(cluster: Cluster) -> Breaches:
     for boot in _boots(cluster):
         lost = [one for one in boot.of("refuses") if not one.certain and one.lack != "unlocked"]
         if lost:
-            yield Breach(
-                place_of_image(cluster, boot.group),
+            yield at(*place_of_image(cluster, boot.group)).breach(
                 f"the nodes of `{boot.group}` may fail on {boot.image_text}: {_each(lost)}. Not all of this "
                 "is confirmed by the image's maker.",
                 _remedy(cluster, boot),
@@ -80,8 +78,7 @@ def image_contents_known(cluster: Cluster) -> Breaches:
             groups.setdefault(found.text, []).append(name)
     for text, names in groups.items():
         near = newest_known(cluster, names[0])
-        yield Breach(
-            place_of_image(cluster, names[0]),
+        yield at(*place_of_image(cluster, names[0])).breach(
             f"{', '.join(names)}: {text}. What a node lacks is only known, and installed, when it starts.",
             ask(
                 "action",
@@ -101,8 +98,7 @@ def image_family(software: Software, cluster: Cluster) -> Breaches:
     except (UnknownReleaseError, InvalidLockError):
         return  # reported by SOF001
     if cluster.settings.lifecycle != "none" and family not in release.families:
-        yield Breach(
-            ("release",),
+        yield at("release").breach(
             f"release {release.release} is made for the images of {', '.join(release.families)}, and "
             f"{cluster.traits.kind} boots those of {family}: its versions were never compared with them.",
             _release_for(family),
@@ -134,8 +130,7 @@ def image_locked(cluster: Cluster) -> Breaches:
         if not cluster.groups[name].settings.image:
             dates.append(name)
             continue
-        yield Breach(
-            ("node_groups", name, "image"),
+        yield at("node_groups", name, "image").breach(
             f"each deploy that changes anything of the group, even its count, reads {what} again: if there "
             "is a newer image by then, all nodes of the group are replaced.",
             ask(
@@ -147,8 +142,7 @@ def image_locked(cluster: Cluster) -> Breaches:
         )
     if dates and cluster.kubernetes:
         named = cluster.kubernetes.node_image_release or "pinned by this package"
-        yield Breach(
-            ("orchestrator", "node_image_release"),
+        yield at("orchestrator", "node_image_release").breach(
             f"only the date of EKS's image is known ({named}), and EKS requires the full release: "
             f"{', '.join(dates)} boot{'s' if len(dates) == 1 else ''} the newest image.",
             ask("action", ", or ".join([*ways, "the full release"])),
@@ -161,8 +155,7 @@ def image_record_consistent(cluster: Cluster) -> Breaches:
     for name, found in _images(cluster).items():
         wrong = contradictions(found.image) if found.image else ()
         if found.image and wrong:
-            yield Breach(
-                place_of_image(cluster, name),
+            yield at(*place_of_image(cluster, name)).breach(
                 f"the record of {found.image.id} contradicts itself: {'; '.join(wrong)}.",
                 ask(
                     "action",
@@ -184,8 +177,7 @@ def _advisories(cluster: Cluster, by: str, words: str) -> Breaches:
             if note.by == by:
                 better = _newest_sound(image)
                 boot = "boots" if len(names) == 1 else "boot"
-                yield Breach(
-                    place_of_image(cluster, names[0]),
+                yield at(*place_of_image(cluster, names[0])).breach(
                     f"{', '.join(names)} {boot} {image.id}, which {words}: {note.text} "
                     f"({source(note.source)}).",
                     _better(place_of_image(cluster, names[0]), better),

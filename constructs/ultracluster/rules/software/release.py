@@ -11,7 +11,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import Remedy, anywhere, ask, either, write
 from ultracluster.model import Cluster, Group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import SLURM, SOF
 from ultracluster.software import (
@@ -47,15 +47,13 @@ def release_exists(software: Software, cluster: Cluster) -> Breaches:
         load_release(name)
     except UnknownReleaseError:
         near = [one for one in nearest_releases(name) if _for_family(cluster, one)]
-        yield Breach(
-            ("release",),
+        yield at("release").breach(
             f"there is no release {name}: nodes would not know which versions to install.",
             write(*near) if near else ask("fact", "a release of `ultracluster release list`"),
         )
     except InvalidLockError as error:
         others = [one for one in release_names() if one != name and _for_family(cluster, one)]
-        yield Breach(
-            ("release",),
+        yield at("release").breach(
             f"the lock file of release {name} is damaged ({_one_line(error)}).",
             (write(*others) if others else ask("action", "")).noting("or install this package again"),
         )
@@ -85,8 +83,7 @@ def release_serves_types(group: Group, cluster: Cluster) -> Breaches:
         required = {part for part, found in release.components.items() if found.need != "optional"}
         missing = [part for part in needed if part not in required]
         if missing:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"{kind.name} has {kind.accelerator.name}, and release {release.release} has no "
                 f"{', no '.join(missing)}: its accelerators could not be used.",
                 _other_releases(cluster, *missing),
@@ -98,8 +95,7 @@ def release_serves_types(group: Group, cluster: Cluster) -> Breaches:
         if found.architectures and machine not in found.architectures
     ]
     if lacking:
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{kind.name} is {kind.architecture}, and release {release.release} has no files for it of "
             f"{', '.join(lacking)}.",
             ask("decision", "an x86_64 type, or a release with files for aarch64"),
@@ -125,8 +121,7 @@ def release_serves_lustre(lustre: LustreFacts, cluster: Cluster) -> Breaches:
     ):
         missing = [part for part in parts if part not in release.components]
         if on and missing:
-            yield Breach(
-                (field,),
+            yield at(field).breach(
                 f"{field} is on, and release {release.release} has no {', no '.join(missing)}: {harm}.",
                 (without_efa(lustre) if field == "efa" else write(False))
                 | _other_releases(cluster, *missing),
@@ -164,10 +159,8 @@ def lifecycle_scripts_run(cluster: Cluster) -> Breaches:
         missing.append("the Lustre client is not set up for EFA and may stay on TCP")
     if cluster.traits.hyperpod:
         missing.append("the image must be of January 2026 or later")
-    yield Breach(
-        ("orchestrator", "lifecycle"),
-        f"with `none` nothing is added to the image of the nodes: {'; '.join(missing)}.",
-        _scripts_on(cluster),
+    yield at("orchestrator", "lifecycle").breach(
+        f"with `none` nothing is added to the image of the nodes: {'; '.join(missing)}.", _scripts_on(cluster)
     )
 
 
@@ -194,8 +187,7 @@ def _accelerator(kind: InstanceType | None) -> str:
 
 def _of(verdict: Verdict, path: YamlPath) -> Breach:
     row = verdict.constraint
-    return Breach(
-        path,
+    return at(*path).breach(
         f"{row.id}: {row.title}; {verdict.detail}. {row.why} ({row.source}).",
         ask("decision", "another release, or another version in its lock file"),
     )

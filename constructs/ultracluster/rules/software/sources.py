@@ -6,7 +6,7 @@ from ultracluster.catalog.images import Image
 from ultracluster.config import Environment
 from ultracluster.config.environment import Software
 from ultracluster.config.remedy import ask
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import SOF
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.environment_lock import environment_lock, lock_file_of
@@ -30,14 +30,12 @@ def closed_network_has_source(software: Software, environment: Environment) -> B
         return
     name, words = software.release, _in_words(lost)
     if software.mirror is None:
-        yield Breach(
-            (),
+        yield at().breach(
             f"egress is closed and there is no mirror. Of release {name}, nodes have no source for {words}.",
             ask("action", "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`"),
         )
     else:
-        yield Breach(
-            ("mirror",),
+        yield at("mirror").breach(
             f"nodes download from the mirror only, and release {name} does not record which packages the "
             f"mirror holds. Nodes have no source for {words}.",
             ask(
@@ -52,8 +50,7 @@ def optional_downloads_locked(software: Software, environment: Environment) -> B
     """Optional downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=False)
     if lost:
-        yield Breach(
-            _RELEASE,
+        yield at(*_RELEASE).breach(
             f"nodes refuse what they cannot verify, and release {software.release} has no digest "
             f"or key for {_in_words(lost)}.",
             ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
@@ -70,8 +67,7 @@ def required_downloads_locked(software: Software, environment: Environment) -> B
     """Required downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=True)
     if lost:
-        yield Breach(
-            _RELEASE,
+        yield at(*_RELEASE).breach(
             f"nodes refuse what they cannot verify, and release {software.release} has no digest "
             f"or key for {_in_words(lost)}. The nodes would fail.",
             ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
@@ -95,13 +91,13 @@ def environment_lock_valid(software: Software, environment: Environment) -> Brea
         lock = environment_lock(file)
     except InvalidLockError as error:
         why = " ".join(str(error).split())
-        yield Breach((), f"the lock of the environment is damaged ({why}).", afresh)
+        yield at().breach(f"the lock of the environment is damaged ({why}).", afresh)
         return
     faults = lock.faults(environment.name, software.release) if lock else []
     if lock and faults:
         foreign = lock.environment != environment.name
-        yield Breach(
-            _RELEASE, f"{file} cannot be used here: {'; '.join(faults)}.", afresh if foreign else again
+        yield at(*_RELEASE).breach(
+            f"{file} cannot be used here: {'; '.join(faults)}.", afresh if foreign else again
         )
 
 

@@ -7,7 +7,7 @@ import difflib
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.own_steps import own_steps, steps_of_group
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import STP
 from ultracluster.software.first_boot import scripts_run
 
@@ -23,8 +23,7 @@ def chosen_steps_exist(group: Group, cluster: Cluster) -> Breaches:
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         there = f"it has {', '.join(known)}" if known else "it has none"
-        yield Breach(
-            (_FIELD, number),
+        yield at(_FIELD, number).breach(
             f"the environment has no step `{name}` of its own in `{_FIELD}` at the top: {there}.",
             write(*near) | drop() if near else drop(),
         )
@@ -42,8 +41,7 @@ def steps_run_somewhere(cluster: Cluster) -> Breaches:
     }
     for number, path in enumerate(environment.lifecycle_steps):
         if path not in reached:
-            yield Breach(
-                (_FIELD, number),
+            yield at(_FIELD, number).breach(
                 f"no node runs {path}: no group with scripts chooses it, or `lifecycle` is none.",
                 drop() | ask("decision", f"a group with its name in {_FIELD}"),
             )

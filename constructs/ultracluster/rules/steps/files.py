@@ -11,7 +11,7 @@ from ultracluster.config.file_text import kind_of
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, ask, drop, write
 from ultracluster.model.own_steps import FORM, OwnStep, named_steps
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import STP
 from ultracluster.scripts_folder import scripts_folder
 
@@ -27,8 +27,7 @@ def step_file_name(environment: Environment) -> Breaches:
     """A step of your own is called `NN_name.sh`."""
     for step, path in _steps(environment):
         if not step.name:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{step.file.name}` is not called like a step: two digits, which order it among yours, an "
                 "underscore, and a name of small letters, digits and underscores, 30 at most.",
                 ask("action", f"rename the file, for example to {_nearest(step.file.name)}"),
@@ -43,15 +42,13 @@ def step_name_unique(environment: Environment) -> Breaches:
         if not step.name:
             continue
         if step.name in _taken():
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{step.name}` is the name of a step or library of this package: its functions and yours "
                 "would be the same, and logs could not tell them apart.",
                 ask("action", f"rename the file, for example to {step.file.name[:3]}own_{step.name}.sh"),
             )
         elif step.name in seen:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{step.name}` is the name of {seen[step.name]}, too: groups choose steps by name.",
                 drop().noting("or rename one of the files"),
             )
@@ -76,13 +73,12 @@ def step_is_bash(environment: Environment) -> Breaches:
     for step, path in _steps(environment):
         content = step.content or b""
         if not _is_text(content):
-            yield Breach(
-                path, f"{step.path} is not UTF-8 text: it is no shell script.", ask("action", "a bash script")
+            yield at(*path).breach(
+                f"{step.path} is not UTF-8 text: it is no shell script.", ask("action", "a bash script")
             )
         elif b"\r" in content:
             line = content[: content.index(b"\r")].count(b"\n") + 1
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"line {line} of {step.path} ends with a carriage return, as files from Windows do: bash "
                 "takes it for a part of the last word of the line, and the step fails on every node.",
                 ask("action", f"sed -i 's/\\r$//' {step.path}; and `*.sh text eol=lf` in .gitattributes"),
@@ -105,8 +101,7 @@ def step_has_functions(environment: Environment) -> Breaches:
             if bare
             else "; ".join(f"{step.name}::{verb}() {{ {_LEAST[verb]}; }}" for verb in missing)
         )
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{step.path} does not define {what}: a node with this step would fail, or join degraded.",
             ask("action", f"write in it: {words}"),
         )
@@ -117,8 +112,7 @@ def step_need_exists(environment: Environment) -> Breaches:
     """A step of your own says its need in words that exist."""
     for step, path in _steps(environment):
         if step.says_need not in ("", "required", "optional"):
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"{step.path} says `need: {step.says_need}`: nodes know `required` (a node without it fails) "
                 "and `optional` (it joins degraded).",
                 ask("decision", "`# need: required` or `# need: optional`"),

@@ -8,7 +8,7 @@ from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoints import checkpoint_gb, likely_parameters, write_speed
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import faster
 from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.offers import offer_at
@@ -37,8 +37,7 @@ def checkpoint_time(facts: LustreFacts, cluster: Cluster) -> Breaches:
         return
     offer = offer_at(cluster.home, cluster.environment.network) if cluster.home else None
     needed = size * 1000 / (interval.most_minutes * 60)
-    yield Breach(
-        (),
+    yield at().breach(
         f"a checkpoint of {size:,.0f} GB (a training state that fills half of the accelerator memory of "
         f"{group.name}) takes {seconds / 60:,.0f} minutes at {speed.mbps:,.0f} MB/s; with one each "
         f"{interval.minutes:g} minutes, it should take at most {interval.most_minutes:g}.",

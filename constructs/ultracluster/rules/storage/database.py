@@ -14,7 +14,7 @@ from ultracluster.config.remedy import ask, drop, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.model.parent_zone import parent_zone
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import DATA, kinds_with
@@ -56,8 +56,7 @@ def second_zone_differs(database: RdsMySql, network: Network, home: Region | Non
     if database.second_zone_id == first:
         others = usual_zones(home, (first,)) if home else []
         where = "network.zone_id" if first == network.zone_id else "the first of network.further_zones"
-        yield Breach(
-            ("second_zone_id",),
+        yield at("second_zone_id").breach(
             f"`{database.second_zone_id}` is {where}, too: RDS requires subnets in two zones "
             "and refuses a subnet group in one.",
             write(*others[:2]) if others else ask("fact", "another zone of the Region"),
@@ -68,8 +67,7 @@ def second_zone_differs(database: RdsMySql, network: Network, home: Region | Non
 def database_standby(database: RdsMySql, environment: Environment) -> Breaches:
     """A protected accounting database has a standby."""
     if environment.protect and not database.multi_az:
-        yield Breach(
-            ("multi_az",),
+        yield at("multi_az").breach(
             "protect is on and the accounting database is in one zone: while RDS repairs or "
             "patches it, slurmdbd has no database and new users and limits cannot be set.",
             write(True).noting(f"a standby in {database.second_zone_id or 'the other subnet'}"),
@@ -92,8 +90,7 @@ def accounting_on_controller(cluster: Cluster) -> Breaches:
     remedy = new_database(cluster)
     if isinstance(settings, HyperPodSlurm) and settings.provisioning == "classic":
         remedy &= continuous(settings)
-    yield Breach(
-        ("storage",),
+    yield at("storage").breach(
         "protect is on, and without an accounting_database Slurm's accounting is kept on the "
         "disk of the controller: users, limits and the history of jobs are lost when the node is "
         "replaced.",
@@ -106,27 +103,23 @@ def database_subnets(database: RdsMySql, network: Network, home: Region | None) 
     """An accounting database has subnets in two zones."""
     vpc = network.vpc
     if vpc and len(set(database.subnet_ids)) < 2:
-        yield Breach(
-            ("subnet_ids",),
+        yield at("subnet_ids").breach(
             f"the database goes into {vpc.id}, which was made elsewhere; RDS requires subnets in two zones.",
             ask("fact", "subnet_ids: [subnet-..., subnet-...]"),
         )
     if vpc and database.second_zone_id:
-        yield Breach(
-            ("second_zone_id",),
+        yield at("second_zone_id").breach(
             f"{vpc.id} was made elsewhere: no subnet is made in a second zone.",
             drop().noting("subnet_ids names those that are used"),
         )
     if not vpc and database.subnet_ids:
-        yield Breach(
-            ("subnet_ids",),
+        yield at("subnet_ids").breach(
             "the VPC is made here, and so are the subnets of the database.",
             drop().noting("or name network.vpc"),
         )
     if not vpc and database.second_zone_id is None:
         others = usual_zones(home, (network.zone_id,)) if home else []
-        yield Breach(
-            ("second_zone_id",),
+        yield at("second_zone_id").breach(
             "RDS requires subnets in two zones and refuses a subnet group in one.",
             write(others[0]) if others else ask("fact", "second_zone_id: another zone of the Region"),
         )
@@ -141,8 +134,7 @@ def endpoint_elsewhere(database: ExistingDatabase, home: Region) -> Breaches:
     """An existing database is in the Region of its security group."""
     found = re.fullmatch(r".+\.([a-z]{2}(?:-[a-z]+)+-\d)\.rds\.amazonaws\.com(?:\.cn)?", database.endpoint)
     if found and found[1] != home.name:
-        yield Breach(
-            ("endpoint",),
+        yield at("endpoint").breach(
             f"the endpoint is in {found[1]}, and a rule is added to {database.security_group_id} in "
             f"{home.name}: that cannot be the group of this database.",
             ask("fact", f"the endpoint of a database in {home.name}, or region: {found[1]}"),
@@ -158,8 +150,7 @@ def class_size(database: RdsMySql) -> Breaches:
     sizes = rds_sizes().get(family, ())
     if sizes and size not in sizes:
         near = nearest(size, sizes, "", 1) or [sizes[0]]
-        yield Breach(
-            ("instance_class",),
+        yield at("instance_class").breach(
             f"RDS for MySQL has no db.{family}.{size}: it has {', '.join(sizes)}.",
             write(f"{family}.{near[0]}"),
         )
@@ -179,8 +170,7 @@ def class_family(database: RdsMySql, home: Region) -> Breaches:
         return
     fitting = [other for other in offered if size in rds_sizes()[other]] or list(offered)
     near = nearest(family, fitting, "", 1) or [fitting[0]]
-    yield Breach(
-        ("instance_class",),
+    yield at("instance_class").breach(
         f"no price of db.{family} for MySQL is known in {home.name}.",
         write(f"{near[0]}.{size if size in rds_sizes()[near[0]] else rds_sizes()[near[0]][0]}"),
     )
@@ -198,8 +188,7 @@ def slurmdbd_tls(database: RdsMySql, cluster: Cluster) -> Breaches:
     """TLS is required of a slurmdbd that is known to speak it."""
     why = cluster.traits.slurmdbd_unknown
     if database.require_tls and why:
-        yield Breach(
-            ("require_tls",),
+        yield at("require_tls").breach(
             f"whether this slurmdbd logs in over TLS is unknown: {why}. If it does not, the database refuses "
             "it, and there is no accounting.",
             drop().noting("TLS stays on offer, and is used by who can"),

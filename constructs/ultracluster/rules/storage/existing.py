@@ -5,7 +5,7 @@ from __future__ import annotations
 from ultracluster.catalog import Region
 from ultracluster.config.remedy import ask, beside, write
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import FSX
 
 
@@ -20,15 +20,13 @@ def dns_name_of_file_system(system: ExistingLustre | ExistingOpenZfs, home: Regi
     own, _, rest = system.dns_name.partition(".fsx.")
     where, _, suffix = rest.partition(".")
     if own != system.id:
-        yield Breach(
-            ("dns_name",),
+        yield at("dns_name").breach(
             f"the name is that of {own}, but id says {system.id}: nodes would mount the one, and "
             "everything else would be about the other.",
             write(f"{system.id}.fsx.{where}.{suffix}") | beside(id=own),
         )
     elif home and where != home.name:
-        yield Breach(
-            ("dns_name",),
+        yield at("dns_name").breach(
             f"the file system is in {where}, and the environment in {home.name}: nodes mount "
             "file systems of their own VPC.",
             ask("fact", f"a file system in {home.name}, or region: {where}"),

@@ -11,7 +11,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import drop, either, write
 from ultracluster.config.storage import JobBucket, Storage
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import DATA, EKS
 
 Key = TypeVar("Key", int, str)
@@ -31,15 +31,14 @@ def job_buckets_need_role(storage: Storage, cluster: Cluster) -> Breaches:
         )
     else:
         why = "with lifecycle: none no step of ours runs, and nothing would hand out the role."
-    yield Breach(("job_buckets",), why, drop())
+    yield at("job_buckets").breach(why, drop())
 
 
 @DATA.error(41, "this file: scripts and mirrored software run as root; access logs are evidence", _DATE)
 def job_buckets_of_root_files(storage: Storage, environment: Environment) -> Breaches:
     """Jobs do not write what nodes run as root, or what tells of them."""
     for number, words in _kept_that_is_written(enumerate(storage.job_buckets), environment):
-        yield Breach(
-            ("job_buckets", number, "write"),
+        yield at("job_buckets", number, "write").breach(
             f"{words}: every user who may start a job could change it.",
             either(write(False), drop()).noting("or name a folder apart from it"),
         )
@@ -51,8 +50,7 @@ def job_buckets_of_root_files(storage: Storage, environment: Environment) -> Bre
 def pod_volumes_of_root_files(settings: Eks | HyperPodEks, environment: Environment) -> Breaches:
     """Pods do not write what nodes run as root, or what states them."""
     for name, words in _kept_that_is_written(settings.mountpoint_s3.items(), environment):
-        yield Breach(
-            ("mountpoint_s3", name, "write"),
+        yield at("mountpoint_s3", name, "write").breach(
             f"{words}: every pod with the claim could change it.",
             either(write(False), drop()).noting("or name a folder apart from it"),
         )
@@ -83,7 +81,7 @@ def _kept_that_is_written(
 def job_buckets_unique(storage: Storage) -> Breaches:
     """No bucket for jobs is named twice for the same files."""
     for number, words in _written_after_all(dict(enumerate(storage.job_buckets))):
-        yield Breach(("job_buckets", number), words, drop())
+        yield at("job_buckets", number).breach(words, drop())
 
 
 @EKS.warning(
@@ -95,7 +93,7 @@ def job_buckets_unique(storage: Storage) -> Breaches:
 def pod_volumes_overlap(settings: Eks | HyperPodEks) -> Breaches:
     """No two volumes show the same files of S3, one of them to be written."""
     for name, words in _written_after_all(settings.mountpoint_s3):
-        yield Breach(("mountpoint_s3", name), words, drop())
+        yield at("mountpoint_s3", name).breach(words, drop())
 
 
 def _written_after_all(asked_for: Mapping[Key, JobBucket]) -> Iterator[tuple[Key, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ultracluster.config.lustre import lustre_of
 from ultracluster.config.remedy import DROP, ask, drop, whole
 from ultracluster.config.storage import DataRepository, Storage
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import DATA
 
 _GUIDE = "S3 User Guide: Enabling Amazon S3 server access logging"
@@ -24,8 +24,7 @@ def log_bucket_admits_s3(storage: Storage) -> Breaches:
     """S3 may write access logs to the existing log bucket."""
     bucket = storage.log_bucket
     if bucket and _makes_buckets(storage):
-        yield Breach(
-            ("log_bucket", "name"),
+        yield at("log_bucket", "name").breach(
             f"{bucket.name} was made elsewhere: the guide requires a bucket of this Region and "
             "account that lets logging.s3.amazonaws.com put objects, is encrypted by S3 itself "
             "(SSE-S3) and has no Object Lock. With another, logs are missing without an error.",
@@ -37,8 +36,7 @@ def log_bucket_admits_s3(storage: Storage) -> Breaches:
 def log_bucket_used(storage: Storage) -> Breaches:
     """log_bucket is given only where a bucket is made that logs to it."""
     if storage.log_bucket and not _makes_buckets(storage):
-        yield Breach(
-            ("log_bucket",),
+        yield at("log_bucket").breach(
             f"no bucket is made here, so nothing logs to {storage.log_bucket.name}. Logging of "
             "buckets that exist is set where they are made.",
             drop(),
@@ -54,8 +52,7 @@ def log_bucket_separate(storage: Storage) -> Breaches:
     users = [f"`{folder}`" for folder, link in _links(storage) if link.bucket == name]
     users += ["scripts_bucket"] if storage.scripts_bucket == storage.log_bucket else []
     if users:
-        yield Breach(
-            ("log_bucket", "name"),
+        yield at("log_bucket", "name").breach(
             f"{name} is the bucket of {' and '.join(users)}, too: logs would lie among the data, "
             "be imported with it, and the writing of each would be logged in turn.",
             whole(DROP).noting("one is then made; or name a bucket that holds only logs"),

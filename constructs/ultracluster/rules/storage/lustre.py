@@ -14,7 +14,7 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
 )
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import other_tiers
 from ultracluster.rules.sets import FSX
 from ultracluster.software.node_image import node_image
@@ -37,8 +37,7 @@ def throughput_tier(settings: TieredLustre, facts: LustreFacts) -> Breaches:
         for other in lustre_deployments().values()
         if other.capacities and other.throughput and tier in other.throughput
     ]
-    yield Breach(
-        ("throughput_mbps_per_tib",),
+    yield at("throughput_mbps_per_tib").breach(
         f"{tier} MB/s per TiB: {settings.deployment} has the tiers {tiers}, and FSx refuses others.",
         other_tiers(facts, tiers.neighbours(tier)).noting(
             f"{tier} needs deployment: {alternatives(others)}" if others else ""
@@ -55,10 +54,9 @@ def lustre_capacity(settings: NewLustre, facts: LustreFacts) -> Breaches:
     sizes = lustre(settings.deployment).capacity(tier)
     if sizes is None or facts.capacity_gib in sizes:
         return
-    at = f" at {tier} MB/s per TiB" if isinstance(settings, Persistent1HddLustre) else ""
-    yield Breach(
-        ("capacity_gib",),
-        f"{facts.capacity_gib} GiB: storage comes in whole disks, and for {settings.deployment}{at} FSx "
+    speed = f" at {tier} MB/s per TiB" if isinstance(settings, Persistent1HddLustre) else ""
+    yield at("capacity_gib").breach(
+        f"{facts.capacity_gib} GiB: storage comes in whole disks, and for {settings.deployment}{speed} FSx "
         f"takes {sizes} GiB.",
         write(*sizes.neighbours(facts.capacity_gib)),
     )
@@ -69,8 +67,7 @@ def lustre_version(settings: NewLustre) -> Breaches:
     """The Lustre version is one that the deployment runs."""
     versions = lustre(settings.deployment).versions
     if settings.version not in versions:
-        yield Breach(
-            ("version",),
+        yield at("version").breach(
             f"Lustre {settings.version}: {settings.deployment} runs {alternatives(list(versions))}, and "
             "the file system fails to be created.",
             write(versions[-1]),
@@ -84,8 +81,7 @@ def metadata_version(settings: Persistent2SsdLustre) -> Breaches:
     if settings.metadata_iops is None or settings.version not in deployment.versions:
         return
     if settings.version not in deployment.metadata_versions:
-        yield Breach(
-            ("version",),
+        yield at("version").breach(
             f"Lustre {settings.version} takes no metadata configuration, and metadata_iops is "
             f"{settings.metadata_iops}: FSx refuses the two together.",
             write(deployment.metadata_versions[-1]) | beside(metadata_iops=None),
@@ -109,8 +105,7 @@ def lustre_client_version(settings: NewLustre, facts: LustreFacts, cluster: Clus
         if image is None or not servers or settings.version in servers:
             continue
         both = [version for version in lustre(settings.deployment).versions if version in servers]
-        yield Breach(
-            ("version",),
+        yield at("version").breach(
             f"`{name}` boots an image with {image.os}, whose Lustre client is {client}: FSx lists servers of "
             f"{alternatives(list(servers))} for it, not of {settings.version}. Its nodes may not mount "
             f"{settings.mount_path}.",
@@ -132,8 +127,7 @@ def metadata_iops(settings: Persistent2SsdLustre | IntelligentTieringLustre) -> 
     iops, accepted = settings.metadata_iops, lustre(settings.deployment).metadata_iops
     if isinstance(iops, int) and accepted and iops not in accepted:
         automatic = ["automatic"] if isinstance(settings, Persistent2SsdLustre) else []
-        yield Breach(
-            ("metadata_iops",),
+        yield at("metadata_iops").breach(
             f"{iops} metadata IOPS: {settings.deployment} takes {accepted}. They can grow later and "
             "never shrink.",
             write(*accepted.neighbours(iops), *automatic),
@@ -156,8 +150,7 @@ def default_quota(settings: NewLustre) -> Breaches:
         key, amount, unit = "capacity_gib", settings.capacity_gib, "GiB"
         most = limits().quota_capacity_gib[quota]
     if amount > most:
-        yield Breach(
-            (key,),
+        yield at(key).breach(
             f"{amount} {unit} of {settings.deployment}: an account begins with {most} {unit} in a "
             "Region, and FSx refuses what goes beyond.",
             ask("action", f"have quota {code} raised first, or take at most {most}"),

@@ -12,7 +12,7 @@ from ultracluster.config.remedy import ask, beside, drop, either, write
 from ultracluster.config.storage import EfaInterfaces, IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.deployed import is_deployed
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.offers import offer_at
@@ -24,8 +24,7 @@ _GUIDE = "FSx for Lustre User Guide: Working with EFA-enabled file systems"
 def efa_metadata(settings: Persistent2SsdLustre) -> Breaches:
     """Lustre with EFA has a metadata configuration."""
     if settings.efa and settings.metadata_iops is None:
-        yield Breach(
-            ("metadata_iops",),
+        yield at("metadata_iops").breach(
             "EFA is on and metadata_iops is null: FSx refuses EFA on a file system without a "
             "metadata configuration.",
             write("automatic"),
@@ -43,8 +42,7 @@ def efa_capacity(settings: Persistent2SsdLustre) -> Breaches:
         return
     tiers = lustre(settings.deployment).efa_capacities
     fitting = [other for other, own in tiers.items() if settings.capacity_gib in own]
-    yield Breach(
-        ("capacity_gib",),
+    yield at("capacity_gib").breach(
         f"{settings.capacity_gib} GiB at {tier} MB/s per TiB: with EFA each file server holds more, "
         f"and FSx takes {sizes} GiB. EFA and the tier cannot change after creation.",
         either(
@@ -63,8 +61,7 @@ def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Breaches:
     """A Lustre file system with EFA has a client that uses it."""
     if facts.new is None or not facts.efa or _unknown_type(cluster, facts) or _clients(cluster, facts):
         return
-    yield Breach(
-        ("efa",),
+    yield at("efa").breach(
         "EFA is on, and no node group has instances that mount Lustre over EFA: that takes an "
         "EFA type from Nitro v4, of a family that FSx does not leave out. All nodes would go over TCP.",
         without_efa(facts).noting("or a node group of such a type"),
@@ -88,8 +85,7 @@ def efa_type_on_tcp(group: Group, cluster: Cluster) -> Breaches:
             if instance_type.nitro and instance_type.nitro < 4
             else f"FSx leaves the {instance_type.family} family out"
         )
-        yield Breach(
-            ("instance_type",),
+        yield at("instance_type").breach(
             f"{instance_type.name} has EFA and mounts {' and '.join(one.mount_path for one in served)} over "
             f"TCP: {why}. Its nodes read at 100 Gbit/s at most.",
             ask("decision", "acknowledge it, or another instance type"),
@@ -105,8 +101,7 @@ def efa_recommended(settings: Persistent2SsdLustre | IntelligentTieringLustre, c
     clients = _clients(cluster, lustre_of(settings))
     if settings.efa or not clients or not _may_have_efa(settings, cluster):
         return
-    yield Breach(
-        ("efa",),
+    yield at("efa").breach(
         f"EFA is off, the file system is large enough for it, and {', '.join(clients)} could use it: over "
         "TCP a client reads at 100 Gbit/s at most, over EFA at up to 700. It can be turned on only at "
         "creation; later it means a new file system and moving the data.",
@@ -120,8 +115,7 @@ def efa_recommended(settings: Persistent2SsdLustre | IntelligentTieringLustre, c
 def gds_needs_efa(facts: LustreFacts, cluster: Cluster | None) -> Breaches:
     """GPUDirect Storage is on only with EFA."""
     if facts.gds and not facts.efa:
-        yield Breach(
-            ("gds",),
+        yield at("gds").breach(
             "gds is on and efa is off: GPUDirect Storage reads into accelerator memory only over EFA.",
             beside(efa=True) | write(False) if _may_have_efa(facts.settings, cluster) else write(False),
         )
@@ -139,8 +133,7 @@ def gds_clients(facts: LustreFacts, cluster: Cluster) -> Breaches:
         or any(known.lustre_gds_client is not False for known in types)
     ):
         return
-    yield Breach(
-        ("gds",),
+    yield at("gds").breach(
         "the guide names other types for GPUDirect Storage, and the clients here are "
         f"{alternatives(sorted({known.name for known in types}))}: reads would go through host memory.",
         write(False),
@@ -160,8 +153,7 @@ def efa_connections(facts: LustreFacts, cluster: Cluster) -> Breaches:
         for name, (group, _) in clients.items()
     )
     fewer = beside(efa_interfaces_per_client=fitting_interfaces(nodes))
-    yield Breach(
-        ("efa",),
+    yield at("efa").breach(
         f"{needed} EFA connections: {counted}. FSx takes {most} per file system, and "
         "each interface that a client configures is one; the last nodes would not connect.",
         either(fewer, without_efa(facts)).noting(
@@ -175,8 +167,7 @@ def efa_clients(facts: LustreFacts, cluster: Cluster) -> Breaches:
     """There are no more EFA clients than a file system has connections."""
     most, nodes = limits().efa_connections, _client_nodes(cluster, facts)
     if facts.efa and nodes > most:
-        yield Breach(
-            ("efa",),
+        yield at("efa").breach(
             f"{nodes} clients with EFA: FSx takes {most} EFA connections per file system, so "
             f"{nodes - most} of them would have none, even with one interface each.",
             without_efa(facts).noting(
@@ -200,8 +191,7 @@ def efa_interfaces(facts: LustreFacts, cluster: Cluster) -> Breaches:
     most = max(clients.values(), default=0)
     if clients and asked > most and not _unknown_type(cluster, facts):
         has = alternatives([f"{name} ({number})" for name, number in sorted(clients.items())])
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{asked} EFA interfaces, and FSx's set-up binds fewer on the clients: {has}.",
             write(max(one for one in INTERFACES if one <= most)),
         )

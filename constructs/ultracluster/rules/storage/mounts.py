@@ -12,7 +12,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.remedy import write
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HYPERPOD, MNT, SLURM
 
 DATE = "2026-11-21"
@@ -33,8 +33,7 @@ def mounts_differ(cluster: Cluster) -> Breaches:
         others = seen.setdefault(_normal(place), [])
         others.append(path)
         if any(_on_one_node(cluster, path, other) for other in others[:-1]):
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"{place} is the mount of another file system already: one hides the other.",
                 write(_free_place(cluster, path)),
             )
@@ -53,8 +52,7 @@ def mounts_spare_system(cluster: Cluster) -> Breaches:
     for path, place in _mounts(cluster).items():
         if hidden := _hidden(_normal(place), folders):
             what = {**_SYSTEM, **folders.within}.get(hidden) or "part of the operating system"
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"a mount at {place} would hide {hidden}, which holds {what}.",
                 write(_free_place(cluster, path)),
             )
@@ -70,8 +68,7 @@ def mounts_spare_system(cluster: Cluster) -> Breaches:
 def mounts_not_nested(cluster: Cluster) -> Breaches:
     """No mount lies within another."""
     for path, place, outer in _nested(cluster):
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{place} lies within the mount {outer}: it is hidden on nodes that mount {outer} last, and "
             "hangs when that one does.",
             write(_free_place(cluster, path)),
@@ -82,8 +79,7 @@ def mounts_not_nested(cluster: Cluster) -> Breaches:
 def mounts_in_unknown_order(cluster: Cluster) -> Breaches:
     """No file system is mounted inside another."""
     for path, place, outer in _nested(cluster):
-        yield Breach(
-            path,
+        yield at(*path).breach(
             f"{place} lies within the mount {outer}; the order in which HyperPod mounts is not published, "
             "and in the wrong one it is hidden.",
             write(_free_place(cluster, path)),

@@ -14,7 +14,7 @@ from ultracluster.config.lustre import LustreFacts, NewLustre
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import Remedy, ask, beside, drop, either, write
 from ultracluster.config.storage import NewOpenZfs, Persistent2SsdLustre
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import other_deployment, other_tiers, without_efa
 from ultracluster.rules.sets import FSX
 from ultracluster.rules.zones import in_local_zone
@@ -38,8 +38,7 @@ def deployment_offered(settings: NewLustre, facts: LustreFacts, home: Region, ne
         return
     where = network.zone_id if in_local_zone(home, network.zone_id) else home.name
     if settings.deployment not in offer.deployments:
-        yield Breach(
-            ("deployment",),
+        yield at("deployment").breach(
             f"AWS does not list {settings.deployment} for {where}: the storage stack would fail.",
             either(*(other_deployment(settings, one) for one in offer.deployments))
             if offer.deployments
@@ -48,15 +47,13 @@ def deployment_offered(settings: NewLustre, facts: LustreFacts, home: Region, ne
     elif isinstance(settings, Persistent2SsdLustre) and offer.limited:
         tiers = alternatives([str(tier) for tier in offer.limited])
         if settings.throughput_mbps_per_tib not in offer.limited:
-            yield Breach(
-                ("throughput_mbps_per_tib",),
+            yield at("throughput_mbps_per_tib").breach(
                 f"{where} has {settings.deployment} with {tiers} MB/s per TiB, not "
                 f"{settings.throughput_mbps_per_tib}: the storage stack would fail.",
                 other_tiers(facts, offer.limited),
             )
         if settings.efa:
-            yield Breach(
-                ("efa",),
+            yield at("efa").breach(
                 f"{where} has {settings.deployment} without EFA: the storage stack would fail.",
                 without_efa(facts),
             )
@@ -70,8 +67,7 @@ def deployment_offered(settings: NewLustre, facts: LustreFacts, home: Region, ne
 def region_has_fsx(settings: NewLustre | NewOpenZfs, home: Region) -> Breaches:
     """FSx is offered in the Region."""
     if home.fsx is False:
-        yield Breach(
-            (),
+        yield at().breach(
             f"CloudFormation was not seen to have AWS::FSx::FileSystem in {home.name}. If that "
             "still holds, the storage stack fails. The table may be behind AWS.",
             ask(
@@ -94,8 +90,7 @@ def openzfs_offered(settings: NewOpenZfs, home: Region) -> Breaches:
     ]
     # a standby stays a standby where there is a choice
     others.sort(key=lambda name: ("-ha-" in name) != ("-ha-" in settings.deployment))
-    yield Breach(
-        ("deployment",),
+    yield at("deployment").breach(
         f"AWS's table shows {home.name} without {openzfs(settings.deployment).api_type}: FSx "
         "refuses it as not available in the zone.",
         either(*(_other_openzfs(settings, one) for one in others))
@@ -113,8 +108,7 @@ def openzfs_offered(settings: NewOpenZfs, home: Region) -> Breaches:
 def openzfs_in_local_zone(settings: NewOpenZfs, home: Region, network: Network) -> Breaches:
     """Home directories are in a zone that FSx for OpenZFS is known to have."""
     if in_local_zone(home, network.zone_id):
-        yield Breach(
-            (),
+        yield at().breach(
             f"no page of AWS says whether {network.zone_id} has FSx for OpenZFS: if it has none, the storage "
             "stack fails.",
             drop().noting("or name an existing OpenZFS; or acknowledge that AWS has it in this zone"),

@@ -11,7 +11,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, inside, relative, rename, write
 from ultracluster.config.storage import DataRepository
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import other_deployment
 from ultracluster.rules.sets import FSX
 
@@ -25,8 +25,7 @@ def link_count(facts: LustreFacts) -> Breaches:
     """A file system has at most eight data repository associations."""
     most, links = limits().data_repositories, facts.data_repositories
     if len(links) > most:
-        yield Breach(
-            (_FOLDERS,),
+        yield at(_FOLDERS).breach(
             f"{len(links)} data repository associations: FSx takes {most} per file system.",
             ask("decision", f"at most {most}: link a folder further up, with a shorter prefix"),
         )
@@ -37,8 +36,7 @@ def link_folder(facts: LustreFacts) -> Breaches:
     """The folder of a data repository association is an absolute path."""
     for folder in facts.data_repositories:
         if not _is_folder(folder):
-            yield Breach(
-                (_FOLDERS, folder),
+            yield at(_FOLDERS, folder).breach(
                 f"`{folder}` is not a folder of the file system: FSx requires a path from its root, at "
                 "most 4096 characters. The root is /, whatever the nodes mount it as.",
                 rename("/" + _NO_LINE_BREAKS.sub("", folder).strip("/ ")),
@@ -52,8 +50,7 @@ def link_folder_overlap(facts: LustreFacts) -> Breaches:
     for outer, inner in _overlaps({folder: _with_slash(folder) for folder in folders}):
         whole = outer == "/"
         root = " `/` is the whole file system: no other folder can be linked with it." if whole else ""
-        yield Breach(
-            (_FOLDERS, inner),
+        yield at(_FOLDERS, inner).breach(
             f"`{inner}` lies in `{outer}`, which is linked too: FSx ties each file to one place "
             f"in S3 and refuses the second.{root}",
             ask("decision", f"{'' if whole else f'a folder outside `{outer}`, or '}remove one of the two"),
@@ -69,8 +66,7 @@ def link_prefix_overlap(facts: LustreFacts) -> Breaches:
         for outer, inner in _overlaps(own):
             where = f"s3://{bucket}/" if bucket else "the environment's data bucket: "
             path: YamlPath = (_FOLDERS, inner, *(("prefix",) if links[inner].prefix else ()))
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"`{inner}` and `{outer}` are linked to {where}{own[inner]} and "
                 f"{where}{own[outer]}, of which one holds the other: each object belongs to one "
                 "folder.",
@@ -85,8 +81,7 @@ def link_version(facts: LustreFacts) -> Breaches:
     if not settings or not facts.data_repositories or settings.version in versions:
         return
     if lustre(settings.deployment).data_repositories:
-        yield Breach(
-            ("version",),
+        yield at("version").breach(
             f"Lustre {settings.version} with data_repositories: FSx links {' and '.join(versions)} to S3.",
             write(versions[-1]),
         )
@@ -97,8 +92,7 @@ def link_deployment(facts: LustreFacts) -> Breaches:
     """The Lustre deployment can be linked to S3."""
     settings = facts.new
     if settings and facts.data_repositories and not lustre(settings.deployment).data_repositories:
-        yield Breach(
-            ("deployment",),
+        yield at("deployment").breach(
             f"{settings.deployment} with data_repositories: FSx makes no data repository association "
             f"on {lustre(settings.deployment).api_type}.",
             other_deployment(
@@ -122,8 +116,7 @@ def link_prefix(link: DataRepository) -> Breaches:
         remedy = write(re.sub("/+", "/", _NO_LINE_BREAKS.sub("", prefix)))
     else:
         return
-    yield Breach(
-        ("prefix",),
+    yield at("prefix").breach(
         f"`{prefix}` is not the beginning of object keys: FSx gets s3://<bucket>/<prefix>/, "
         "and an empty part or a second scheme in it matches nothing.",
         remedy,
@@ -136,8 +129,7 @@ def link_events(link: DataRepository) -> Breaches:
     for key, events in (("import_events", link.import_events), ("export_events", link.export_events)):
         twice = [event for event, times in Counter(events).items() if times > 1]
         if twice:
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 f"{', '.join(twice)} is given more than once; CloudFormation takes each event once.",
                 write(list(dict.fromkeys(events))),
             )
@@ -147,8 +139,7 @@ def link_events(link: DataRepository) -> Breaches:
 def link_idle(link: DataRepository) -> Breaches:
     """A data repository association imports or exports something."""
     if not (link.import_events or link.export_events or link.import_existing):
-        yield Breach(
-            (),
+        yield at().breach(
             "this folder neither lists what is in S3, nor imports, nor exports: nothing moves "
             "until someone runs a data repository task by hand.",
             inside(import_existing=True) | inside(import_events=["new", "changed", "deleted"]),
@@ -159,8 +150,7 @@ def link_idle(link: DataRepository) -> Breaches:
 def link_export_blind(link: DataRepository) -> Breaches:
     """A folder that exports to an existing bucket also lists what is in it."""
     if link.bucket and link.export_events and not (link.import_existing or link.import_events):
-        yield Breach(
-            ("import_existing",),
+        yield at("import_existing").breach(
             f"this folder exports to {link.bucket} and lists nothing from it: a new file of "
             "the same name replaces an object that is not visible on the cluster.",
             write(True).noting("or a prefix that nothing else writes to"),
@@ -183,8 +173,7 @@ def link_below_mount(facts: LustreFacts) -> Breaches:
         free = meant and not any(
             _with_slash(other).startswith(f"{meant}/") for other in facts.data_repositories if other != folder
         )
-        yield Breach(
-            (_FOLDERS, folder),
+        yield at(_FOLDERS, folder).breach(
             f"`{folder}` begins with the mount path: nodes would see this folder as {mount}{folder}, because "
             "FSx counts from the root of the file system.",
             rename(meant) if free else ask("decision", "a path from the root of the file system"),

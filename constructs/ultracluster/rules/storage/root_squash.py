@@ -8,7 +8,7 @@ from ultracluster.catalog.fsx import limits
 from ultracluster.config.lustre import NewLustre
 from ultracluster.config.remedy import DROP, ask, drop, whole, write
 from ultracluster.config.storage import NewOpenZfs
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import FSX, SLURM
 
 
@@ -18,8 +18,7 @@ def root_squash_ids(settings: NewLustre) -> Breaches:
     squash = settings.root_squash
     if squash and bool(squash.uid) != bool(squash.gid):
         zero, other = ("uid", squash.gid) if squash.uid == 0 else ("gid", squash.uid)
-        yield Breach(
-            ("root_squash", zero),
+        yield at("root_squash", zero).breach(
             f"{squash.uid}:{squash.gid}: zero is root itself. FSx takes 0:0 (off) or two ids above "
             "zero, and refuses one of each.",
             write(other) | whole(DROP),
@@ -32,8 +31,7 @@ def root_squash_clients(settings: NewLustre) -> Breaches:
     for index, nid in enumerate(settings.root_squash.exempt_clients if settings.root_squash else ()):
         if not _is_nid(nid):
             address = nid.partition("@")[0]
-            yield Breach(
-                ("root_squash", "exempt_clients", index),
+            yield at("root_squash", "exempt_clients", index).breach(
                 f"`{nid}` is not a client: FSx takes an IPv4 address, each part a number from 0 "
                 "to 255 or a range in brackets, and `@tcp`.",
                 write(f"{address}@tcp")
@@ -46,8 +44,7 @@ def root_squash_clients(settings: NewLustre) -> Breaches:
 def homes_without_root(settings: NewOpenZfs) -> Breaches:
     """Nodes can make homes on an OpenZFS file system with root squash."""
     if settings.root_squash and not settings.root_squash.exempt_clients:
-        yield Breach(
-            ("root_squash",),
+        yield at("root_squash").breach(
             "no client's root may make folders: on a fresh file system the image's users get no homes, and "
             "their sessions begin in /.",
             drop()

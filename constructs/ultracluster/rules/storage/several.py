@@ -18,7 +18,7 @@ from ultracluster.config.storage import (
 )
 from ultracluster.model import Cluster
 from ultracluster.model.people import homes_of
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import FSX, HPS, KUBERNETES, PCL, SLURM
 
 _DATE = "2026-11-23"
@@ -32,8 +32,7 @@ def first_lustre_exists(storage: Storage) -> Breaches:
     if storage.lustre is None and storage.further_lustre:
         name, first = next(iter(storage.further_lustre.items()))
         settings = first.model_dump(mode="json", exclude_unset=True)
-        yield Breach(
-            ("further_lustre", name),
+        yield at("further_lustre", name).breach(
             "there is no storage.lustre beside it: jobs, homes and checks look at that one first.",
             anywhere(
                 {
@@ -51,8 +50,7 @@ def lustre_groups_exist(cluster: Cluster) -> Breaches:
         for number, group in enumerate(facts.groups):
             if group not in cluster.groups:
                 near = difflib.get_close_matches(group, list(cluster.groups), n=1, cutoff=0.0)
-                yield Breach(
-                    (*_place(name), "groups", number),
+                yield at(*_place(name), "groups", number).breach(
                     f"there is no node group {group}: nodes that should mount {facts.mount_path} would not.",
                     write(*near),
                 )
@@ -62,8 +60,7 @@ def lustre_groups_exist(cluster: Cluster) -> Breaches:
 def lustre_for_all_groups(facts: LustreFacts, cluster: Cluster) -> Breaches:
     """No Lustre file system of ParallelCluster is for some groups only."""
     if facts.groups and cluster.traits.shares_all_mounts:
-        yield Breach(
-            ("groups",),
+        yield at("groups").breach(
             f"ParallelCluster mounts {facts.mount_path} on every node of the cluster, and has no setting for "
             f"{', '.join(facts.groups)} alone.",
             drop().noting("HyperPod, PCS and EKS mount by group"),
@@ -84,8 +81,7 @@ def second_lustre_needs_scripts(cluster: Cluster) -> Breaches:
         names = list(cluster.lustres_of(group))
         if len(names) > 1:
             path = _place(names[1])
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"HyperPod mounts the first file system of group {group}, lifecycle scripts the others, and "
                 f"with lifecycle `none` nothing mounts {cluster.lustres[names[1]].mount_path}.",
                 anywhere({("orchestrator", "lifecycle"): DROP}),
@@ -103,8 +99,7 @@ def file_system_unique(cluster: Cluster) -> Breaches:
             continue
         first = seen.setdefault(settings.id, name)
         if first != name:
-            yield Breach(
-                (*_place(name), "id"),
+            yield at(*_place(name), "id").breach(
                 f"{settings.id} is that of {'.'.join(map(str, _place(first)))} already.",
                 ask("fact", "the id of the other file system, with its dns_name and mount_name"),
             )
@@ -130,8 +125,7 @@ def default_quota_of_all(cluster: Cluster) -> Breaches:
         most = limits().quota_capacity_gib[quota]
         total = sum(gib for _, gib in parts)
         if len(parts) > 1 and total > most and all(gib <= most for _, gib in parts):
-            yield Breach(
-                _place(parts[-1][0]),
+            yield at(*_place(parts[-1][0])).breach(
                 f"{len(parts)} file systems have {total} GiB together: an account begins with {most} GiB of "
                 "this kind in a Region, and FSx refuses what goes beyond.",
                 ask("action", f"have quota {limits().quota_codes[quota]} raised first, or take less"),
@@ -150,8 +144,7 @@ def export_places_differ(cluster: Cluster) -> Breaches:
                 continue
             for other, other_folder, before in seen:
                 if other != name and link.bucket == before.bucket and _overlap(link, before):
-                    yield Breach(
-                        (*_place(name), "data_repositories", folder, "export_events"),
+                    yield at(*_place(name), "data_repositories", folder, "export_events").breach(
                         f"`{folder}` and `{other_folder}` of {'.'.join(map(str, _place(other)))} are "
                         "exported to one place in S3: a file of the one replaces that of the other.",
                         drop().noting("or give each a prefix of its own"),
@@ -168,8 +161,7 @@ def compute_group_has_lustre(cluster: Cluster) -> Breaches:
         if not cluster.lustres_of(name):
             last = list(cluster.lustres)[-1]
             place = (*_place(last), "groups")
-            yield Breach(
-                ("node_groups", name),
+            yield at("node_groups", name).breach(
                 f"no Lustre file system is for {name}: its jobs have nowhere to keep checkpoints.",
                 anywhere({place: [*cluster.lustres[last].groups, name]}),
             )
@@ -195,8 +187,7 @@ def pod_mounts_differ(cluster: Cluster) -> Breaches:
                 further = (
                     name if name != FIRST_LUSTRE else next(iter(cluster.environment.storage.further_lustre))
                 )
-                yield Breach(
-                    (*_place(further), "mount_path"),
+                yield at(*_place(further), "mount_path").breach(
                     f"{second.mount_path} is the mount of another Lustre file system on group {group} "
                     "already.",
                     write(f"/{further}"),
@@ -212,8 +203,7 @@ def homes_mounted_everywhere(cluster: Cluster) -> Breaches:
         return
     lacking = [name for name in cluster.groups if not first.mounted_by(name)]
     if lacking:
-        yield Breach(
-            ("storage", "lustre", "groups"),
+        yield at("storage", "lustre", "groups").breach(
             f"homes of users are on {first.mount_path}, which {', '.join(lacking)} would not mount: people "
             "have no home there, and no keys.",
             drop().noting("or storage.openzfs for homes"),

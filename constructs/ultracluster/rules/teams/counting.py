@@ -8,7 +8,7 @@ from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import pools, scheduler_of, total_amount
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.fields import (
     BY_GROUP,
@@ -32,8 +32,7 @@ def total_counts_one_kind(team: Team, cluster: Cluster) -> Breaches:
     by_group = scheduler_of(cluster) in BY_GROUP
     for path, amounts in amounts_of(team):
         if isinstance(amounts, int) and amounts:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"a total of {amounts} does not say of which kind: the cluster has {' and '.join(kinds)}.",
                 write(_by_group(cluster, amounts))
                 if by_group
@@ -54,8 +53,7 @@ def quota_by_group_supported(team: Team, cluster: Cluster) -> Breaches:
         return
     for path, amounts in amounts_of(team):
         if isinstance(amounts, Mapping):
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"{TITLES[scheduler]} counts accelerators of the whole cluster, not by node group.",
                 write(sum(amounts.values()))
                 if scheduler == "slurm"
@@ -72,8 +70,7 @@ def limit_by_group(team: Team, cluster: Cluster) -> Breaches:
     if scheduler not in BY_GROUP or len(pools(cluster)) < 2:
         return
     if isinstance(team.limit, int):
-        yield Breach(
-            ("limit",),
+        yield at("limit").breach(
             f"{TITLES[scheduler]} limits what a team borrows from each node group, not from all together.",
             write(_by_group(cluster, team.limit)),
         )
@@ -88,8 +85,7 @@ def only_nvidia_gpus_counted(team: Team, cluster: Cluster) -> Breaches:
         return
     for path, amounts in amounts_of(team):
         if scheduler == "kai" or path[-1] == "limit":
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"{TITLES[scheduler]} counts only whole NVIDIA GPUs, and {others[0].group} has "
                 f"{others[0].resource}, so that {total_amount(amounts)} cannot be counted.",
                 drop() if scheduler == "slurm" else anywhere({("orchestrator", "scheduler"): "kueue"}),

@@ -9,7 +9,7 @@ from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Scheduler, scheduler_of, total_amount
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import SLURM, TEA
 
 DATE = "2026-11-21"
@@ -108,10 +108,8 @@ def team_field_supported(team: Team, cluster: Cluster) -> Breaches:
     for key in keys:
         option = _OPTIONS[key]
         if scheduler not in option.schedulers and key in _changed(team):
-            yield Breach(
-                (key,),
-                f"{TITLES[scheduler]} has no `{key}`: {option.why}.",
-                drop().noting(option.note),
+            yield at(key).breach(
+                f"{TITLES[scheduler]} has no `{key}`: {option.why}.", drop().noting(option.note)
             )
 
 
@@ -120,8 +118,7 @@ def team_field_has_effect(team: Team) -> Breaches:
     """Every field of a team has an effect in Slurm."""
     for key in ("lend", "weight", "preempt_own"):
         if key in _changed(team):
-            yield Breach(
-                (key,),
+            yield at(key).breach(
                 f"Slurm accounts have no `{key}`: a quota becomes the account's fair share, idle nodes go to "
                 "the account that is furthest below its share, and preemption is one setting of the cluster.",
                 drop(),
@@ -134,8 +131,7 @@ def borrowing_requires_lending(team: Team, cluster: Cluster) -> Breaches:
     if scheduler_of(cluster) != "task-governance":
         return
     if not team.lend and (team.limit is None or total_amount(team.limit) > total_amount(team.quota)):
-        yield Breach(
-            ("lend",),
+        yield at("lend").breach(
             "task governance does not let a team borrow that does not lend.",
             write(True) | beside(limit=total_amount(team.quota)),
         )
@@ -151,8 +147,7 @@ def weight_limit(team: Team, cluster: Cluster) -> Breaches:
     """A weight is at most 100 with task governance."""
     if scheduler_of(cluster) == "task-governance" and team.weight > _MOST_WEIGHT:
         largest = max(other.weight for other in cluster.environment.teams.values())
-        yield Breach(
-            ("weight",),
+        yield at("weight").breach(
             f"{team.weight} is too high: task governance takes up to {_MOST_WEIGHT}. Weights are relative to "
             "each other.",
             write(max(1, team.weight * _MOST_WEIGHT // largest)),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ultracluster.config.remedy import inside, write
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs, Lustre, NewOpenZfs, OpenZfs
 from ultracluster.model import Cluster
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import KUBERNETES, TEA
 
 _LEVELS = "Kubernetes documentation, Pod Security Standards (baseline: a container may be root)"
@@ -40,8 +40,7 @@ def pod_root_on_shared_files(cluster: Cluster) -> Breaches:
     if len(cluster.environment.teams) < 2 or not open_to_root:
         return
     for name in roots:
-        yield Breach(
-            ("teams", name, "pod_security"),
+        yield at("teams", name, "pod_security").breach(
             f"`baseline` lets the team's containers be root, who reads and changes every team's files on "
             f"{' and '.join(f'storage.{system}' for system in open_to_root)}.",
             write("restricted").noting(f"or give the team a user of its own (uid: {_free(cluster)})"),
@@ -60,8 +59,7 @@ def team_uid_unique(cluster: Cluster) -> Breaches:
         if team.uid is None or counts[team.uid] < 2:
             continue
         if team.uid in first:
-            yield Breach(
-                ("teams", name, "uid"),
+            yield at("teams", name, "uid").breach(
                 f"{counts[team.uid]} teams have the user {team.uid}: each reads and changes the others' "
                 "files.",
                 write(_free(cluster)),
@@ -83,8 +81,7 @@ def shared_files_need_uid(cluster: Cluster) -> Breaches:
         return
     without = [name for name, team in teams.items() if team.uid is None]
     for place, name in enumerate(without):
-        yield Breach(
-            ("teams", name),
+        yield at("teams", name).breach(
             "pods of the team choose their user, and so may read and overwrite every team's files on "
             f"{' and '.join(f'storage.{system}' for system in shared)}.",
             inside(uid=_free(cluster) + place),

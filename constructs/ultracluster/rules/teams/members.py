@@ -11,7 +11,7 @@ from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, pools, scheduler_of
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import KUBERNETES, TEA
 from ultracluster.rules.teams.fields import DATE
 
@@ -24,8 +24,7 @@ _RESERVED_NAMESPACES = frozenset({"default", "aws-hyperpod"})
 def teams_need_scheduler(cluster: Cluster) -> Breaches:
     """Teams have a scheduler that enforces quotas."""
     if cluster.environment.teams and scheduler_of(cluster) == "none":
-        yield Breach(
-            ("teams",),
+        yield at("teams").breach(
             "orchestrator.scheduler is `none`: nothing would enforce the quotas.",
             anywhere({("orchestrator", "scheduler"): "kueue"}),
         )
@@ -43,20 +42,16 @@ def team_names_free(cluster: Cluster) -> Breaches:
         path: YamlPath = ("teams", name, *(["namespace"] if team.namespace else []))
         namespace = namespace_of(cluster, name)
         if name in _RESERVED_TEAMS:
-            yield Breach(
-                ("teams", name),
-                f"`{name}` is reserved: schedulers have one of their own.",
-                rename(f"{name}-team"),
+            yield at("teams", name).breach(
+                f"`{name}` is reserved: schedulers have one of their own.", rename(f"{name}-team")
             )
         elif kubernetes and (namespace in own or namespace.startswith("kube-")):
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"the namespace `{namespace}` is reserved: it belongs to the cluster itself.",
                 write(f"team-{namespace}") if team.namespace else rename(f"team-{name}"),
             )
         elif kubernetes and names[namespace] > 1:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"{names[namespace]} teams share the namespace `{namespace}`: each could use the "
                 "other's quota.",
                 _own_namespace(cluster, name),
@@ -68,8 +63,7 @@ def principal_has_one_role(team: Team, settings: Eks | HyperPodEks) -> Breaches:
     """A principal is either a team member or an admin, not both."""
     for index, member in enumerate(team.members):
         if member in settings.admins:
-            yield Breach(
-                ("members", index),
+            yield at("members", index).breach(
                 f"{member} is in orchestrator.admins already, which allows everything, and EKS allows one "
                 "access entry for each principal.",
                 drop(),
@@ -89,8 +83,7 @@ def group_names_in_lower_case(cluster: Cluster) -> Breaches:
     names = Counter(pool.group.lower() for pool in pools(cluster))
     for pool in pools(cluster):
         if names[pool.group.lower()] > 1 and pool.group != pool.group.lower():
-            yield Breach(
-                ("node_groups", pool.group),
+            yield at("node_groups", pool.group).breach(
                 f"in Kubernetes its name is `{pool.group.lower()}`, which another group has, too: their "
                 "accelerators could not be counted separately.",
                 rename(f"{pool.group}-2"),

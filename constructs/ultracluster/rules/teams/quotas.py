@@ -10,7 +10,7 @@ from ultracluster.config.remedy import Remedy, ask, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Pool, pools, teams_of, total_amount
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
 
@@ -27,8 +27,7 @@ def quota_groups(team: Team, cluster: Cluster) -> Breaches:
             if group not in there:
                 near = difflib.get_close_matches(group, [name for name in there if name not in given], n=1)
                 what = "has no accelerators" if group in cluster.groups else "does not exist"
-                yield Breach(
-                    (*path, group),
+                yield at(*path, group).breach(
                     f"`{group}` {what}: there are no accelerators to share.",
                     rename(near[0]) if near else drop(),
                 )
@@ -50,8 +49,7 @@ def quotas_fit_cluster(cluster: Cluster) -> Breaches:
         if (sum_ := sum(guaranteed.values())) > pool.total:
             over = True
             largest = max(guaranteed, key=lambda name: guaranteed[name])
-            yield Breach(
-                ("teams", largest, "quota", pool.group),
+            yield at("teams", largest, "quota", pool.group).breach(
                 f"the teams' quotas of {pool.group} add up to {sum_} accelerators ({_listed(guaranteed)}), "
                 f"and it has {_counted(pool)}: the quotas could not be guaranteed.",
                 _fit(guaranteed[largest], sum_ - pool.total),
@@ -60,8 +58,7 @@ def quotas_fit_cluster(cluster: Cluster) -> Breaches:
     sum_, total = sum(everything.values()), sum(pool.total for pool in pools(cluster))
     if sum_ > total and not over:
         largest = max(everything, key=lambda name: everything[name])
-        yield Breach(
-            ("teams", largest, "quota"),
+        yield at("teams", largest, "quota").breach(
             f"the teams' quotas add up to {sum_} accelerators ({_listed(everything)}), and the cluster has "
             f"{total}: the quotas could not be guaranteed.",
             _fit(everything[largest], sum_ - total),
@@ -76,16 +73,13 @@ def limit_below_quota(team: Team) -> Breaches:
     if isinstance(team.limit, Mapping) and isinstance(team.quota, Mapping):
         for group, amount in team.limit.items():
             if amount < (quota := team.quota.get(group, 0)):
-                yield Breach(
-                    ("limit", group),
+                yield at("limit", group).breach(
                     f"the limit of {amount} accelerators of {group} is below the quota of {quota}.",
                     write(quota),
                 )
     elif (limit := total_amount(team.limit)) < (quota := total_amount(team.quota)):
-        yield Breach(
-            ("limit",),
-            f"the limit of {limit} accelerators is below the quota of {quota}.",
-            write(quota),
+        yield at("limit").breach(
+            f"the limit of {limit} accelerators is below the quota of {quota}.", write(quota)
         )
 
 
@@ -99,8 +93,7 @@ def limit_above_cluster(team: Team, cluster: Cluster) -> Breaches:
     for group, amount in amounts.items():
         most = there.get(group, 0) if group else sum(there.values())
         if amount > most and (not group or group in there):
-            yield Breach(
-                ("limit", *([group] if group else [])),
+            yield at("limit", *([group] if group else [])).breach(
                 f"the limit is {amount} accelerators and there are only {most}: it has no effect.",
                 write(most) if group else drop(),
             )

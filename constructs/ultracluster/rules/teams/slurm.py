@@ -13,7 +13,7 @@ from ultracluster.config.remedy import Remedy, anywhere, ask, drop, relative
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.people import team_users
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import SLURM, TEA
 from ultracluster.rules.teams.fields import DATE, SACCTMGR
@@ -29,15 +29,13 @@ def teams_need_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> 
     match settings:
         case Pcs():
             if settings.accounting.mode == "none":
-                yield Breach(
-                    ("teams",),
+                yield at("teams").breach(
                     "teams require Slurm accounts, and orchestrator.accounting.mode is `none`.",
                     anywhere({("orchestrator", "accounting"): {"mode": "standard"}}),
                 )
         case ParallelCluster():
             if cluster.environment.storage.accounting_database is None:
-                yield Breach(
-                    ("teams",),
+                yield at("teams").breach(
                     "teams require Slurm accounts, and without a database ParallelCluster runs no slurmdbd.",
                     new_database(cluster),
                 )
@@ -67,7 +65,7 @@ def accounting_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster
                 why = "a weight of 0 ignores the teams' shares."
             case _:
                 continue
-        yield Breach(("slurm_settings", key), why, drop().noting("what teams need is set already"))
+        yield at("slurm_settings", key).breach(why, drop().noting("what teams need is set already"))
 
 
 @TEA.warning(15, f"{SACCTMGR} (associations are of a user in an account)", DATE, kinds=SLURM)
@@ -75,8 +73,7 @@ def account_has_users(cluster: Cluster) -> Breaches:
     """A Slurm account has users."""
     for name in cluster.environment.teams:
         if not team_users(cluster.environment, name):
-            yield Breach(
-                ("teams", name),
+            yield at("teams", name).breach(
                 "the account has no users: no one can submit a job for it.",
                 ask("fact", "users: [...]; or team: in an entry of users:, beside the uid"),
             )
@@ -92,8 +89,7 @@ def teams_have_users(cluster: Cluster) -> Breaches:
     """Teams on Slurm should have users of their own."""
     environment = cluster.environment
     if len(environment.teams) > 1 and not environment.users and environment.directory is None:
-        yield Breach(
-            ("teams",),
+        yield at("teams").breach(
             "without `users` and `directory` all people share one Unix user: its jobs, files, SSH keys and "
             "credentials belong to every team.",
             _users_of_their_own(environment.teams),
@@ -120,8 +116,7 @@ def team_users_are_people(cluster: Cluster) -> Breaches:
     for name, team in cluster.environment.teams.items():
         for number, user in enumerate(team.users):
             if user in taken_names() and user not in _SHARED:
-                yield Breach(
-                    ("teams", name, "users", number),
+                yield at("teams", name, "users", number).breach(
                     f"the name `{user}` is {taken_names()[user]}: nodes make it no member of an account.",
                     drop(),
                 )
@@ -135,8 +130,7 @@ _SHARED = frozenset({"ubuntu", "ec2-user", "rocky", "centos", "ultracluster", "s
 def teams_applied(cluster: Cluster) -> Breaches:
     """Something applies the teams to Slurm's accounting."""
     if cluster.environment.teams and not cluster.runs_scripts:
-        yield Breach(
-            ("teams",),
+        yield at("teams").breach(
             "orchestrator.lifecycle is `none`: no node of the cluster makes their accounts.",
             ask(
                 "fact",

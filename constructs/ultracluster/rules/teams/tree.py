@@ -17,7 +17,7 @@ from ultracluster.model.team_shares import (
     teams_of,
     total_amount,
 )
-from ultracluster.rules.engine import Breach, Breaches
+from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import SLURM, TEA
 from ultracluster.rules.teams.fields import KAI, KUEUE, SACCTMGR, TITLES, VOLCANO
 
@@ -59,8 +59,7 @@ def quotas_fit_parent(cluster: Cluster) -> Breaches:
             of, key = (f" of {group}", (group,)) if group else ("", ())
             listed = ", ".join(f"{one} {amount}" for one, amount in amounts.items() if amount)
             less = write(amounts[largest] - sum_ + most) if amounts[largest] >= sum_ - most else drop()
-            yield Breach(
-                ("teams", largest, "quota", *key),
+            yield at("teams", largest, "quota", *key).breach(
                 f"the quotas{of} of the teams in {name} add up to {sum_} ({listed}), and {name} has {most}: "
                 "they come out of it.",
                 less | anywhere({("teams", name, "quota", *key): sum_}),
@@ -83,8 +82,7 @@ def limits_fit_parent(cluster: Cluster) -> Breaches:
             if team.limit is None or limit is None:
                 continue
             if total_amount(team.limit) > (most := total_amount(limit)):
-                yield Breach(
-                    ("teams", name, "limit"),
+                yield at("teams", name, "limit").breach(
                     f"the limit is {total_amount(team.limit)}, and {above}, of which {name} is a part, is "
                     f"limited to {most}: it has no effect.",
                     write(most) if isinstance(team.limit, int) else drop(),
@@ -96,8 +94,7 @@ def parent_team_without_members(cluster: Cluster) -> Breaches:
     """A team that only divides its share has no members."""
     for name, team in cluster.environment.teams.items():
         if team.members and only_divides(cluster, name):
-            yield Breach(
-                ("teams", name, "members"),
+            yield at("teams", name, "members").breach(
                 f"{TITLES[scheduler_of(cluster)]} takes no jobs in a queue with queues below it, and "
                 f"{', '.join(teams_of(cluster.environment.teams, name))} are below {name}.",
                 drop().noting("make a team for them, with a `parent`")
@@ -119,14 +116,12 @@ def user_limit_below_team(cluster: Cluster) -> Breaches:
         ]
         others = [pool for pool in there if pool.resource != "nvidia.com/gpu"]
         if others:
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"Slurm's accounting counts NVIDIA GPUs, and {others[0].group} has {others[0].resource}.",
                 drop(),
             )
         elif there and team.most_per_user > (most := min([everything, *limits])):
-            yield Breach(
-                path,
+            yield at(*path).breach(
                 f"each user may have {team.most_per_user} GPUs, and all of {name} together {most}: the limit "
                 "has no effect.",
                 write(most) if most else drop(),
@@ -160,8 +155,7 @@ def _not_divided(cluster: Cluster) -> Breaches:
         quotas(cluster)
     except ValueError as error:
         if any(isinstance(teams[name].quota, Mapping) for name in trees):
-            yield Breach(
-                ("teams", trees[0]),
+            yield at("teams", trees[0]).breach(
                 f"{str(error).removeprefix('teams.')} in the quota of its parent.",
                 ask("decision", "give the parent's quota by group, too"),
             )
