@@ -64,7 +64,7 @@ _READ = "2026-11-20"
 
 
 class Scope(TypedDict, total=False):
-    """What a rule may have besides its source."""
+    """Optional properties of a rule."""
 
     by_hand: str
     """A command that shows the same thing in an account."""
@@ -80,7 +80,7 @@ class Scope(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule of AWS and where AWS says so; what is not described here is in `Scope`."""
+    """A rule of AWS and its source; `Scope` describes the other properties."""
 
     id: str
     severity: Severity

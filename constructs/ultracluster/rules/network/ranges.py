@@ -107,7 +107,7 @@ def secondary_block_accepted(network: Network) -> Breaches:
 
 @NET.error(4, CREATE_SUBNET)
 def small_subnets_fit(network: Network, cluster: Cluster) -> Breaches:
-    """The node subnet leaves room for the other subnets of the VPC."""
+    """The node subnet leaves addresses for the other subnets of the VPC."""
     cut, whole = subnets(cluster), _vpc(network)
     others = {
         "NAT gateway": [cut.public] if cut.public else [],

@@ -9,9 +9,9 @@ from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS
 
 
-@OBS.warning(7, "SNS Developer Guide, Subscribing: a topic without subscriptions drops what it is told", DATE)
+@OBS.warning(7, "SNS Developer Guide, Subscribing: a topic without subscriptions drops its messages", DATE)
 def alert_recipients(alerts: Alerts) -> Breaches:
-    """Somebody is told of alerts."""
+    """Alerts have at least one recipient."""
     if not alerts.emails and alerts.topic_arn is None:
         yield at().breach(
             "a topic is made, and nobody is subscribed to it: alerts fire unheard.",

@@ -88,7 +88,7 @@ def topology_supported(settings: ParallelCluster, cluster: Cluster) -> Breaches:
 
 @PCL.error(
     92,
-    "slurm.conf manual, TopologyPlugin: what is set there is yours, and nothing of ours is written",
+    "slurm.conf manual, TopologyPlugin: the value set there replaces the one of this package",
     "2026-11-23",
 )
 def topology_set_once(settings: ParallelCluster) -> Breaches:

@@ -26,7 +26,7 @@ _SHARED = ("mps", "shard")
 
 @PCS.error(43, GRES, DATE)
 def gres_has_record(group: Group) -> Breaches:
-    """What Gres counts has a record in gres."""
+    """Each resource that Gres counts has a record in gres."""
     declared = {record.name or "gpu" for record in group.settings.gres}
     key, entries = asked(group)
     for entry in entries:
