@@ -8,7 +8,7 @@ import pytest
 from project import ROOT
 from ruamel.yaml import YAML
 from rules_support import changed, environment_data, loaded
-from rules_table import Case, found, table_tests
+from rules_table import cases, found, table_tests
 
 from ultracluster.rules import check
 from ultracluster.rules.sets import GOV
@@ -18,79 +18,7 @@ PATH = "governance.role_path"
 PREFIX = "governance.role_prefix"
 ARN = "arn:aws:iam::111122223333:policy/TeamBoundary"
 ACCOUNT = {"account": "444455556666"}
-CASES = [
-    Case(
-        "GOV001",
-        {**ACCOUNT, BOUNDARY: ARN},
-        BOUNDARY,
-        "of account 111122223333",
-        "iam::444455556666:policy/",
-        {"account": "111122223333"},
-    ),
-    Case(
-        "GOV001",
-        {BOUNDARY: ARN.replace("aws", "aws-cn", 1)},
-        BOUNDARY,
-        "partition `aws-cn`",
-        "arn:aws:iam::<",
-        {BOUNDARY: ARN},
-    ),
-    Case(
-        "GOV002",
-        {PATH: "/teams/"},
-        PATH,
-        "PCS refuses",
-        "/aws-pcs/teams/",
-        {PATH: "/teams/aws-pcs/"},
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "GOV002",
-        {PATH: "/teams/", PREFIX: "train-"},
-        PATH,
-        "begin with `train-`",
-        "role_prefix: AWSPCS-train-",
-        {PREFIX: "AWSPCS-train-"},
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "GOV003",
-        {PATH: "/teams/"},
-        PATH,
-        "below /parallelcluster/ only",
-        "/parallelcluster/teams/",
-        {"orchestrator.deploy_with": "pcluster"},
-        base="parallelcluster-p5",
-    ),
-    Case(
-        "GOV004",
-        {BOUNDARY: ARN},
-        BOUNDARY,
-        "permissions_boundary reach",
-        "deploy_with: pcluster",
-        {BOUNDARY: ...},
-        base="parallelcluster-p5",
-    ),
-    Case(
-        "GOV004",
-        {BOUNDARY: ARN, PREFIX: "train-"},
-        BOUNDARY,
-        "permissions_boundary and role_prefix",
-        "pcluster",
-        {"orchestrator.deploy_with": "pcluster"},
-        base="parallelcluster-p5",
-    ),
-    Case(
-        "GOV005",
-        {"governance.stack_prefix": "train-"},
-        "governance.stack_prefix",
-        "a stack of its own",
-        "cluster_name: train-",
-        {"orchestrator.cluster_name": "train-p5"},
-        base="parallelcluster-p5",
-    ),
-]
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=cases("governance"))
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from observability_cases import OBSERVABILITY_CASES, SAML, WORKSPACE, asks, grafana
+from observability_cases import SAML, WORKSPACE, asks, grafana
 from project import ROOT
 from ruamel.yaml import YAML
 from rules_support import codes
-from rules_table import found, table_tests
+from rules_table import cases, found, table_tests
 
 from ultracluster.rules.sets import OBS
 
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=OBSERVABILITY_CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=cases("observability"))
 
 
 @pytest.mark.parametrize("base", ["dev", "pcs-p6-b200", "parallelcluster-p5", "eks-p5en", "hyperpod-eks-p5"])

@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from rules_table import Case, found, table_tests
+from rules_table import cases, found, table_tests
 
 from ultracluster.catalog.slurm import hyperpod_slurm
 from ultracluster.rules.sets import SLU
 
 SETTINGS = "orchestrator.slurm_settings"
 TEAMS = {"teams": {"research": {"users": ["alice"]}}}
-CLASSIC = {"kind": "hyperpod-slurm", "provisioning": "classic", "slurm_config_strategy": "overwrite"}
 
 
-def case(
-    rule: str,
-    settings: dict[str, Any],
-    says: str,
-    instead: str,
-    mended: dict[str, Any],
-    base: str,
-    **broken: Any,
-) -> Case:
-    at = f"{SETTINGS}.{list(settings)[-1]}"
-    return Case(rule, broken | {SETTINGS: settings}, at, says, instead, {SETTINGS: mended}, base)
-
-
-CASES = [
-    case("SLU001", {"taskplugin": "task/cgroup"}, "belongs to HyperPod", "auto-resume", {}, "prod"),
-    case("SLU001", {"TopologyPlugin": "topology/tree"}, "belongs to", "the service writes", {}, "prod"),
-    Case(
-        "SLU002", {"orchestrator": CLASSIC | {"slurm_settings": {"KillWait": 90}}}, SETTINGS,
-        "`overwrite`: slurm.conf belongs", "merge", {"orchestrator.slurm_config_strategy": "merge"}, "dev",
-    ),
-    Case(
-        "SLU002", {"orchestrator.lifecycle": "none", SETTINGS: {"KillWait": 90}}, SETTINGS,
-        "nothing of ours runs", "on-init-complete", {"orchestrator.lifecycle": "on-init-complete"}, "dev",
-    ),
-    case("SLU003", {"KillWait": 90, "killwait": 91}, "given already", "remove", {"KillWait": 90}, "prod"),
-    case(
-        "SLU004", {"PrologFlags": "Alloc,X11,NoHold"}, "does not start", "Alloc,X11",
-        {"PrologFlags": "Alloc,X11"}, "pcs-p6-b200",
-    ),
-    case(
-        "SLU005", {"PreemptMode": "REQUEUE"}, "PreemptType=preempt/none with PreemptMode=REQUEUE", "remove",
-        {}, "pcs-p6-b200",
-    ),
-    case(
-        "SLU005", {"PreemptType": "preempt/partition_prio"}, "with PreemptMode=OFF", "REQUEUE",
-        {"PreemptType": "preempt/partition_prio", "PreemptMode": "CANCEL"}, "prod", **TEAMS,
-    ),
-    case(
-        "SLU006", {"UnkillableStepTimeout": 200}, "MessageTimeout (60)", "300",
-        {"UnkillableStepTimeout": 300}, "parallelcluster-p5",
-    ),
-]  # fmt: skip
-
-
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=cases("slurm"))
 
 
 @pytest.mark.parametrize("name", hyperpod_slurm().denied)

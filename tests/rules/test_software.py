@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS, ROOT
-from rules_table import Case, found, table_tests, world_tests
+from rules_table import cases, found, table_tests, world_tests
 
 from ultracluster.rules.sets import SOF
 from ultracluster.software import lock
@@ -21,17 +21,7 @@ from ultracluster.software.lock import releases_folder
 
 SHIPPED = releases_folder()
 R = "software.release"
-L = "storage.lustre"
 CLOSED = {"network.egress": "closed"}
-EFA_LUSTRE = {
-    L: {
-        "deployment": "persistent-2-ssd",
-        "capacity_gib": 9600,
-        "throughput_mbps_per_tib": 500,
-        "efa": True,
-        "gds": True,
-    }
-}
 MIRROR = {"software.mirror": "s3://example-software/ultracluster"}
 
 
@@ -124,137 +114,7 @@ def release(name: str) -> dict[str, Any]:
     return {R: name}
 
 
-CASES = [
-    Case("SOF001", release("2020.07"), R, "is damaged", '"2026.11"', release("2026.11")),
-    Case("SOF002", release("2020.01"), R, "SWC003", "another version in its lock file", release("2026.11")),
-    Case(
-        "SOF003",
-        release("2020.02"),
-        "node_groups.trn2.instance_type",
-        "has no neuron-driver, no neuron-runtime, no neuron-collectives",
-        'software.release: hyperpod-slurm-2026.09 or "2020.03"',
-        release("2026.11"),
-        base="trainium",
-    ),
-    Case(
-        "SOF003",
-        {**release("2020.05"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
-        "node_groups.gpu.instance_type",
-        "has no files for it of enroot",
-        "a release with files for aarch64",
-        release("2026.11"),
-    ),
-    Case(
-        "SOF003",
-        {**release("2020.09"), "node_groups.gpu.instance_type": "p6-b200.48xlarge"},
-        "node_groups.gpu.instance_type",
-        "SWI001",
-        "another release",
-        release("2026.11"),
-    ),
-    Case(
-        "SOF004",
-        {**CLOSED, **release("2020.12")},
-        "software",
-        "no source for container-toolkit (lacking on hyperpod-slurm-ubuntu22.04-x86_64-20260917",
-        "mirror: s3://<bucket>/<prefix>",
-        {"network.egress": "nat"},
-    ),
-    Case(
-        "SOF004",
-        {**CLOSED, **MIRROR, **release("2020.12")},
-        "software.mirror",
-        "does not record which packages the mirror holds",
-        "`ultracluster release mirror --release 2020.12`",
-        release("2020.13"),
-    ),
-    Case(
-        "SOF004",
-        {**CLOSED, **MIRROR, **release("2020.13"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
-        "software.mirror",
-        "lacking on hyperpod-slurm-ubuntu22.04-arm64-20260917",
-        "records them in the lock file",
-        release("2020.14"),
-    ),
-    Case(
-        "SOF005",
-        release("2020.15"),
-        R,
-        "gdrcopy (lacking on hyperpod-slurm-ubuntu22.04-x86_64-20260917, without which nodes join degraded)",
-        "`ultracluster release lock --for dev`",
-        release("2026.11"),
-    ),
-    Case(
-        "SOF005",
-        release("2020.16"),
-        R,
-        "nvidia-fs (not known to be on",
-        "release lock --for prod",
-        release("2026.11"),
-        base="prod",
-    ),
-    Case(
-        "SOF009",
-        release("2020.17"),
-        R,
-        "efa-installer (lacking on hyperpod-slurm-ubuntu22.04-x86_64-20260917). The nodes would fail",
-        "`ultracluster release lock --for dev`",
-        release("2026.11"),
-    ),
-    Case("SOF010", {"name": "damaged"}, "software", "is damaged", "lock --for damaged", {"name": "dev"}),
-    Case(
-        "SOF010",
-        {"name": "foreign"},
-        R,
-        "it completes release 2026.10, and the environment has hyperpod-slurm-2026.09",
-        "lock --for foreign",
-        {"name": "dev"},
-    ),
-    Case(
-        "SOF006",
-        {**EFA_LUSTRE, **release("2020.03")},
-        f"{L}.efa",
-        "no lustre-efa-setup: clients would mount over TCP",
-        'efa: false and gds: false, or software.release: hyperpod-slurm-2026.09 or "2020.02"',
-        release("2026.11"),
-    ),
-    Case(
-        "SOF006",
-        {**EFA_LUSTRE, **release("2020.03")},
-        f"{L}.gds",
-        "no nvidia-fs",
-        "gds: false",
-        release("2026.11"),
-    ),
-    Case("SOF007", release("2020.04"), R, "SWC011", "another version", release("2026.11")),
-    Case(
-        "SOF007",
-        {**release("2020.06"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
-        "node_groups.gpu.instance_type",
-        "SWI002",
-        "another version",
-        release("2026.11"),
-    ),
-    Case(
-        "SOF008",
-        {"orchestrator.lifecycle": "none", "storage.lustre.efa": True},
-        "orchestrator.lifecycle",
-        "may stay on TCP",
-        "on-init-complete",
-        {"orchestrator.lifecycle": "on-init-complete"},
-    ),
-    Case(
-        "SOF008",
-        {"orchestrator.lifecycle": "none"},
-        "orchestrator.lifecycle",
-        "is not installed or verified",
-        "node-bootstrapped",
-        {"orchestrator.lifecycle": "node-bootstrapped"},
-        base="pcs-p6-b200",
-    ),
-]
-
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=cases("software"))
 test_the_examples_of_a_world_of_their_own = world_tests(SOF)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+import yaml
+from project import ROOT
 from rules_support import changed, environment_data, loaded
 from without_remedy import WITHOUT_REMEDY
 
@@ -15,7 +17,7 @@ from ultracluster.config import Finding, InvalidEnvironmentError
 from ultracluster.config.remedy import apply
 from ultracluster.rules import RULE_SETS, RuleSet, check
 from ultracluster.rules.engine import run
-from ultracluster.rules.examples import Example, applied, examples
+from ultracluster.rules.examples import ABSENT, Example, applied, examples
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,26 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.rule} {self.at}"
+
+
+def cases(table: str) -> list[Case]:
+    """The cases of `tests/rules/cases/<table>.yaml`, in their order.
+
+    `base` is the environment of rows that name none, `common` what every row changes first, `names` are
+    values that rows repeat. A value `(absent)` removes its key.
+    """
+    text = (ROOT / "tests/rules/cases" / f"{table}.yaml").read_text(encoding="utf-8")
+    data = yaml.load(text, yaml.CSafeLoader)
+    defaults = {"base": data.get("base", "dev")}
+    rows = [Case(**(defaults | row)) for row in data["cases"]]
+    return [
+        replace(row, broken=data.get("common", {}) | _changes(row.broken), mended=_changes(row.mended))
+        for row in rows
+    ]
+
+
+def _changes(row: dict[str, Any]) -> dict[str, Any]:
+    return {path: ... if value == ABSENT else value for path, value in row.items()}
 
 
 def found(rule_set: RuleSet, changes: dict[str, Any], base: str = "dev") -> list[Finding]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from recipes import NEW_TYPE, types_with_the_new_one
+from recipes import types_with_the_new_one
 from rules_support import GB300
-from rules_table import Case, found, table_tests, world_tests
+from rules_table import cases, found, table_tests, world_tests
 
 from ultracluster.catalog import instance_types, instances
 from ultracluster.rules.sets import EFA
@@ -19,45 +19,8 @@ SECOND = {
 }
 NEW = "p6e-gb300.36xlarge"
 
-TRAIN, LOGIN = "node_groups.train", "node_groups.login"
-CASES = [
-    Case(
-        "EFA013",
-        {f"{TRAIN}.instance_type": NEW_TYPE},
-        f"{TRAIN}.instance_type",
-        "one EFA on each of the cards 1 to 16",
-        "48xlarge",
-        {f"{TRAIN}.instance_type": "p6-b300.48xlarge"},
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "EFA001",
-        {TYPE: "g5.2xlarge", "node_groups.gpu.efa_interface": "efa"},
-        "node_groups.gpu.efa_interface",
-        "g5.2xlarge has no EFA",
-        "g5.8xlarge",
-        {TYPE: "g5.8xlarge"},
-    ),
-    Case(
-        "EFA002",
-        {TYPE: "g6e.4xlarge", "node_groups.gpu.count": 1, "node_groups.more": SECOND},
-        TYPE,
-        "partition `gpu` has 3 nodes",
-        "g6e.8xlarge",
-        {"node_groups.more.partition": "more"},
-    ),
-    Case(
-        "EFA003",
-        {TYPE: "p4d.24xlarge", "node_groups.more": SECOND},
-        "node_groups.gpu.partition",
-        "`more` (p5.48xlarge)",
-        "partition: p4d",
-        {"node_groups.more.instance_type": "p4de.24xlarge"},
-    ),
-]
 
-
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=cases("efa"))
 test_the_examples_of_a_world_of_their_own = world_tests(EFA)
 
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import botocore.session
 import pytest
-from inference_cases import INFERENCE_CASES
-from resilience_cases import RESILIENCE_CASES
 from rules_support import changed, environment_data, loaded
-from rules_table import Case, found, table_tests
-from space_cases import CASES as SPACE_CASES
+from rules_table import Case, cases, found, table_tests
 
 from ultracluster.catalog import instance_types, regions
 from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
@@ -23,21 +20,7 @@ from ultracluster.rules.sets import HPE
 
 BASE = "hyperpod-eks-p5"
 TRAIN, SYSTEM, ASKED = "node_groups.train", "node_groups.system", "orchestrator"
-TYPE = f"{TRAIN}.instance_type"
-PLAN_ARN = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/spring"
-PLAN = {"kind": "training-plan", "arn": PLAN_ARN}
-ON_DEMAND = {"kind": "on-demand"}
-CLASSIC = {f"{ASKED}.provisioning": "classic", f"{TRAIN}.min_count": ...}
 GPU = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1}
-SCALED = {
-    f"{ASKED}.autoscaling": {"max_nodes": 8},
-    f"{TRAIN}.count": 0,
-    f"{TRAIN}.min_count": ...,
-    f"{TRAIN}.capacity": ON_DEMAND,
-    f"{TRAIN}.deep_health_checks": [],
-}
-OPERATOR = {f"{ASKED}.gpu_plugin": "gpu-operator"}
-FLEXIBLE = {TYPE: "g6e.24xlarge", f"{TRAIN}.capacity": ON_DEMAND}
 
 
 def case(rule: str, broken: dict[str, Any], at: str, says: str, instead: str, mended: dict[str, Any]) -> Case:
@@ -48,134 +31,17 @@ def labels(count: int) -> dict[str, str]:
     return {f"label-{number}": "x" for number in range(count)}
 
 
-CLUSTER_CASES = [
-    case(
-        "HPE002",
-        {f"{ASKED}.kubernetes_version": "1.29"},
-        f"{ASKED}.kubernetes_version",
-        "a control plane of 1.29",
-        '"1.35"',
-        {f"{ASKED}.kubernetes_version": "1.35"},
-    ),
-    case(
-        "HPE003",
-        {f"{ASKED}.kubernetes_version": "1.30"},
-        f"{ASKED}.training_operator",
-        "EKS would refuse it",
-        "addon_versions",
-        {f"{ASKED}.addon_versions": {"amazon-sagemaker-hyperpod-training-operator": "v1.2.0-eksbuild.1"}},
-    ),
-    case(
-        "HPE005",
-        {"region": "ap-northeast-2"},
-        "region",
-        "no image of the agent is known in ap-northeast-2",
-        "us-east-2",
-        {"region": "us-west-2"},
-    ),
-    case(
-        "HPE060",
-        {**SCALED, f"{ASKED}.provisioning": "classic"},
-        f"{ASKED}.provisioning",
-        "requires continuous provisioning",
-        "continuous",
-        {f"{ASKED}.provisioning": "continuous"},
-    ),
-    case(
-        "HPE062",
-        {**SCALED, f"{TRAIN}.capacity": PLAN},
-        f"{TRAIN}.capacity",
-        "no group with a training plan",
-        "on-demand",
-        {f"{TRAIN}.capacity": ON_DEMAND},
-    ),
-    case(
-        "HPE062",
-        {**SCALED, TYPE: "p6e-gb200.36xlarge"},
-        TYPE,
-        "part of an UltraServer",
-        "another type",
-        {TYPE: "p5.48xlarge"},
-    ),
-]
-
-GROUP_CASES = [
-    case(
-        "HPE030",
-        {f"{TRAIN}.labels": labels(48)},
-        f"{TRAIN}.labels",
-        "48 labels, and this package adds 3",
-        "47 or fewer",
-        {f"{TRAIN}.labels": labels(47)},
-    ),
-    case(
-        "EKS040",
-        {f"{TRAIN}.labels": {"nvidia.com/mig.config": "all-1g.10gb"}},
-        f'{TRAIN}.labels."nvidia.com/mig.config"',
-        "not checked against the GPU",
-        "mig_profile: 1g.10gb",
-        {f"{TRAIN}.labels": {}, f"{TRAIN}.mig_profile": "1g.10gb"},
-    ),
-    case(
-        "EKS041",
-        {**OPERATOR, TYPE: "g6e.12xlarge", f"{TRAIN}.mig_profile": "1g.10gb"},
-        f"{TRAIN}.mig_profile",
-        "cannot be divided",
-        "remove mig_profile",
-        {f"{TRAIN}.mig_profile": ...},
-    ),
-    case(
-        "EKS042",
-        {f"{TRAIN}.mig_profile": "7g.80gb"},
-        f"{TRAIN}.mig_profile",
-        "gpu_plugin is device-plugin",
-        "gpu-operator",
-        OPERATOR,
-    ),
-    case(
-        "HPE123",
-        {
-            **OPERATOR,
-            "orchestrator.task_governance": True,
-            "teams": {"research": {"quota": 4}},
-            f"{TRAIN}.mig_profile": "1g.10gb+me",
-        },
-        f"{TRAIN}.mig_profile",
-        "has no partition `1g.10gb+me`",
-        "task_governance: false",
-        {f"{TRAIN}.mig_profile": "1g.10gb"},
-    ),
-    case(
-        "HPE036",
-        {**CLASSIC, **FLEXIBLE, f"{TRAIN}.instance_types": ["p5.48xlarge"]},
-        f"{TRAIN}.instance_types",
-        "with classic provisioning",
-        "provisioning: continuous",
-        {f"{ASKED}.provisioning": "continuous"},
-    ),
-    case(
-        "HPE037",
-        {**FLEXIBLE, f"{TRAIN}.instance_types": ["g6e.48xlarge"]},
-        f"{TRAIN}.instance_types[0]",
-        "g6e.48xlarge has 8 x L40S (x86_64), g6e.24xlarge has 4 x L40S",
-        "g6e.12xlarge",
-        {f"{TRAIN}.instance_types": ["g6e.12xlarge"]},
-    ),
-]
-
-TYPE_CASES = []
-
-CASES = [
-    *CLUSTER_CASES,
-    *GROUP_CASES,
-    *TYPE_CASES,
-    *INFERENCE_CASES,
-    *RESILIENCE_CASES,
-    *SPACE_CASES,
-]
+LABELS = case(
+    "HPE030",
+    {f"{TRAIN}.labels": labels(48)},
+    f"{TRAIN}.labels",
+    "48 labels, and this package adds 3",
+    "47 or fewer",
+    {f"{TRAIN}.labels": labels(47)},
+)
 
 
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=[*cases("hyperpod_eks"), LABELS])
 
 
 def test_a_p5_node_takes_81_addresses() -> None:

@@ -6,36 +6,11 @@ from typing import Any
 
 import pytest
 from observability_cases import asks
-from rules_table import Case, found, table_tests
+from rules_table import found
 
 from ultracluster.rules.sets import OBS
 
-MANAGED = asks(collector="managed")
-OPEN = {"orchestrator.network_policies": False}
 SELF = {"orchestrator.gpu_plugin": "none"}
-CASES = [
-    Case(
-        "OBS050",
-        asks(collector="managed", scrape_seconds=15) | OPEN,
-        "observability.scrape_seconds",
-        "below 30 seconds",
-        "scrape_seconds: 30",
-        MANAGED | OPEN,
-        "eks-p5en",
-    ),
-    Case(
-        "OBS051",
-        MANAGED,
-        "observability.collector",
-        "no network policy can let it in",
-        "collector: agent",
-        MANAGED | OPEN,
-        "eks-p5en",
-    ),
-]
-
-
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from directory_cases import DIRECTORY_CASES, THERE, asks
-from rules_table import found, table_tests
+from directory_cases import THERE, asks
+from rules_table import cases, found, table_tests
 
 from ultracluster.rules.sets import PCL, USR
 
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=DIRECTORY_CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=cases("directory"))
 
 
 @pytest.mark.parametrize("base", ["dev", "pcs-p6-b200"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS
-from rules_table import Case, found, table_tests, world_tests
+from rules_table import cases, found, table_tests, world_tests
 
 from ultracluster.catalog import images as catalogue
 from ultracluster.catalog.images import Advisory, Fact, Image
@@ -21,13 +21,9 @@ from ultracluster.software.lock import releases_folder
 
 R = "software.release"
 IMAGE = "orchestrator.node_image_release"
-BAD = "1.34.11-20260930"
-OLD = {"orchestrator.kubernetes_version": "1.34"}
-FULL = "1.34.12-20261012"
 NEWEST = "1.36.4-20261012"
 AMI = "ami-0123456789abcdef0"
 PCS_PARAMETER = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
-SLURM = "hyperpod-slurm-ubuntu22.04-x86_64-20260917"
 
 
 def floor(version: str, mark: str = "confirmed") -> dict[str, str]:
@@ -103,121 +99,7 @@ def release(name: str) -> dict[str, Any]:
     return {R: name}
 
 
-CASES = [
-    Case(
-        "IMG001",
-        {"orchestrator.os": "ubuntu2404"},
-        "orchestrator.version",
-        "which its maker withdrew: its driver does not load",
-        'version: "3.16.3"',
-        {"orchestrator.version": "3.16.3"},
-        base="parallelcluster-p5",
-    ),
-    Case(
-        "IMG003",
-        release("2020.01"),
-        "node_groups.gpu",
-        f"the newest on x86_64: {SLURM}: nvidia-driver (595.91.07 is below 600; it comes with the image",
-        "release: hyperpod-slurm-2026.09",
-        release("2026.11"),
-    ),
-    Case(
-        "IMG003",
-        {**release("2020.02"), "software.strict": True},
-        "node_groups.gpu",
-        "nvidia-driver (595.91.07 is not 600.1",
-        "strict: false",
-        {"software.strict": False},
-    ),
-    Case(
-        "IMG004",
-        release("2020.03"),
-        "node_groups.gpu",
-        "may fail on",
-        "release: hyperpod-slurm-2026.09",
-        release("2026.11"),
-    ),
-    Case(
-        "IMG005",
-        {"node_groups.gpu.image": "ami-0123456789abcdef0"},
-        "node_groups.gpu.image",
-        "what is on it is not known",
-        f"{SLURM} is the newest known",
-        {"node_groups.gpu.image": ...},
-    ),
-    Case(
-        "IMG005",
-        {IMAGE: "20261101"},
-        IMAGE,
-        "trn2: EKS AL2023_x86_64_NEURON 1.36, 20261101",
-        "eks-al2023-neuron-1.36-x86_64-20261012 is the newest known",
-        {IMAGE: "20261012"},
-        base="eks-trn2",
-    ),
-    Case(
-        "IMG005",
-        {"node_groups.gpu.image_release": "9.9.9"},
-        "node_groups.gpu",
-        "HyperPod's image for Slurm of 9.9.9 on x86_64: not in the catalogue",
-        f"{SLURM} is the newest known",
-        {"node_groups.gpu.image_release": ...},
-    ),
-    Case(
-        "IMG007",
-        {"name": "half"},
-        IMAGE,
-        "(pinned by this package), and EKS requires the full release: system, trn2 boot the newest image",
-        "`ultracluster release lock --for half`",
-        {IMAGE: FULL},
-        base="eks-trn2",
-    ),
-    Case(
-        "IMG007",
-        {"name": "half", IMAGE: "20261012"},
-        IMAGE,
-        "(20261012)",
-        "release lock --for half",
-        {"name": "locked"},
-        base="eks-trn2",
-    ),
-    Case(
-        "IMG007",
-        {"name": "half"},
-        IMAGE,
-        "system boots the newest image",
-        "release lock --for half",
-        {IMAGE: FULL},
-        base="hyperpod-eks-p5",
-    ),
-    Case(
-        "IMG007",
-        {"name": "half"},
-        "node_groups.train.image",
-        f"reads {PCS_PARAMETER} again: if there is a newer image by then, all nodes",
-        "`ultracluster release lock --for half`",
-        {"node_groups.train.image": AMI},
-        base="pcs-p6-b200",
-    ),
-    Case(
-        "IMG007",
-        {"name": "half", "node_groups.gpu.image": "/images/mine"},
-        "node_groups.gpu.image",
-        "each deploy that changes anything of the group, even its count, reads /images/mine again",
-        "/images/mine:<version>",
-        {"node_groups.gpu.image": "/images/mine:3"},
-    ),
-    Case(
-        "IMG008",
-        {"orchestrator.version": "3.16.1", "orchestrator.os": "alinux2023"},
-        "orchestrator.version",
-        "fabric_manager is 580.65.06, the driver 595.71.05: they have one version",
-        "ultracluster image record",
-        {"orchestrator.version": "3.16.3"},
-        base="parallelcluster-p5",
-    ),
-]
-
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
+test_breaks_and_is_mended, test_advice_works = table_tests(cases=cases("images"))
 test_the_examples_of_a_world_of_their_own = world_tests(IMG)
 
 

@@ -6,46 +6,9 @@ import itertools
 
 import pytest
 from rules_support import OPENZFS
-from rules_table import Case, found, table_tests
+from rules_table import found
 
 from ultracluster.rules.sets import MNT
-
-CASES = [
-    Case(
-        "MNT001",
-        {"storage.openzfs": {**OPENZFS, "mount_path": "/fsx"}},
-        "storage.openzfs.mount_path",
-        "/fsx is the mount of another",
-        "/home",
-        {"storage.openzfs": OPENZFS},
-    ),
-    Case(
-        "MNT001",
-        {"storage.openzfs": OPENZFS, "storage.lustre.mount_path": "/srv/..//home"},
-        "storage.openzfs.mount_path",
-        "one hides the other",
-        "/shared",
-        {"storage.lustre.mount_path": "/fsx"},
-    ),
-    Case(
-        "MNT002",
-        {"storage.lustre.mount_path": "/opt/sagemaker/data"},
-        "storage.lustre.mount_path",
-        "would hide /opt/sagemaker, which holds the second EBS volume",
-        "/fsx",
-        {"storage.lustre.mount_path": "/opt/data"},
-    ),
-    Case(
-        "MNT002",
-        {"storage.openzfs": {**OPENZFS, "mount_path": "/home/../etc"}},
-        "storage.openzfs.mount_path",
-        "part of the operating system",
-        "/home",
-        {"storage.openzfs": OPENZFS},
-    ),
-]
-
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS
-from rules_table import Case, found, table_tests
+from rules_table import found
 
 from ultracluster.rules.sets import DATA
 
@@ -28,8 +28,6 @@ DATABASE = {
     "multi_az": True,
 }
 KEY = {"storage.key": {"arn": "arn:aws:kms:us-west-2:111122223333:key/0f6d"}}
-VPC = {"network.vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"}}
-LOGS = {"storage.log_bucket": {"name": "logs"}}
 
 
 def lustre(**more: Any) -> dict[str, Any]:
@@ -43,106 +41,6 @@ def linked(**more: Any) -> dict[str, Any]:
 
 def database(**more: Any) -> dict[str, Any]:
     return {B: DATABASE | more}
-
-
-CASES = [
-    Case(
-        "DATA040",
-        {"storage.job_buckets": [{"bucket": "example-datasets"}]},
-        "storage.job_buckets",
-        "EKS Pod Identity",
-        "remove job_buckets",
-        {"storage.job_buckets": []},
-        base="eks-p5en",
-    ),
-    Case(
-        "DATA042",
-        {"storage.job_buckets": [{"bucket": "example-data"}, {"bucket": "example-data", "write": True}]},
-        "storage.job_buckets[1]",
-        "overlap, and one of them may be written",
-        "remove it",
-        {"storage.job_buckets": [{"bucket": "example-data"}]},
-    ),
-    Case(
-        "DATA002",
-        {**ON, **linked(import_events=["new"])},
-        L,
-        "neither backups nor a folder that is exported",
-        "data_repositories./checkpoints.export_events: [new, changed]",
-        linked(export_events=["new"]),
-    ),
-    Case(
-        "DATA004",
-        {**ON, **lustre(backups={"retention_days": 6})},
-        f"{L}.backups.retention_days",
-        "kept for 6 days",
-        "7",
-        lustre(backups=WEEK),
-    ),
-    Case(
-        "DATA004",
-        {**ON, Z: HOMES | {"backups": {"retention_days": 1}}},
-        f"{Z}.backups.retention_days",
-        "kept for one day",
-        "7",
-        {Z: HOMES | {"backups": WEEK}},
-    ),
-    Case(
-        "DATA010",
-        {**LOGS, **linked(bucket="logs")},
-        "storage.log_bucket.name",
-        "logs is the bucket of `/checkpoints`, too",
-        "a bucket that holds only logs",
-        linked(bucket="theirs"),
-    ),
-    Case(
-        "DATA020",
-        database(second_zone_id="us-west-2b"),
-        f"{B}.second_zone_id",
-        "is the name of a zone, not its id",
-        "usw2-az1",
-        database(),
-    ),
-    Case(
-        "DATA025",
-        database(second_zone_id=None),
-        f"{B}.second_zone_id",
-        "subnets in two zones",
-        "second_zone_id: usw2-az1",
-        database(),
-    ),
-    Case(
-        "DATA025",
-        {**VPC, **database(second_zone_id=None, subnet_ids=["subnet-0123456789abcdef0"])},
-        f"{B}.subnet_ids",
-        "made elsewhere",
-        "subnet_ids: [subnet-",
-        database(second_zone_id=None, subnet_ids=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]),
-    ),
-    Case(
-        "DATA025",
-        {**VPC, **database()},
-        f"{B}.second_zone_id",
-        "no subnet is made",
-        "remove second_zone_id",
-        database(second_zone_id=None, subnet_ids=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]),
-    ),
-    Case(
-        "DATA024",
-        {
-            **ON,
-            "orchestrator.provisioning": "classic",
-            "orchestrator.slurm_config_strategy": "managed",
-        },
-        "storage",
-        "lost when the node is replaced",
-        "accounting_database: {kind: rds-mysql, second_zone_id: usw2-az1} and",
-        {"protect": False},
-    ),
-]
-
-
-test_breaks_and_is_mended, test_advice_works = table_tests(cases=CASES)
 
 
 def codes(changes: dict[str, Any]) -> list[str]:
