@@ -17,6 +17,7 @@ from ultracluster.model.addresses import vpc_blocks
 from ultracluster.model.parent_zone import control_plane_zone
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS
+from ultracluster.rules.sources import MOTO
 from ultracluster.rules.zones import in_local_zone, not_a_zone_of, unknown_zone, with_zone_of_region
 
 CREATE = "EKS API reference, CreateCluster"
@@ -115,7 +116,7 @@ def second_zone_in_region(settings: Eks | HyperPodEks, home: Region, network: Ne
 
 @EKS.warning(
     4,
-    "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
+    f"{MOTO} ships it",
     by_hand="aws ec2 describe-availability-zones --region <region> "
     "--query 'AvailabilityZones[].[ZoneName,ZoneId]'",
 )

@@ -7,6 +7,7 @@ from ultracluster.config.remedy import DROP, Remedy, ask, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import EKS
+from ultracluster.rules.sources import CAPACITY_BLOCKS
 
 LWS = "kubernetes-sigs/lws v0.10.0, docs: a replica over several nodes is a LeaderWorkerSet"
 NIXL = "vLLM documentation, NixlConnector Usage Guide; SGLang documentation, PD Disaggregation"
@@ -75,7 +76,7 @@ def disaggregated_serving_needs_efa(cluster: Cluster, settings: Eks | HyperPodEk
 
 @EKS.warning(
     73,
-    "Amazon EC2 User Guide, Capacity Blocks for ML; SageMaker Developer Guide, HyperPod training "
+    f"Amazon {CAPACITY_BLOCKS}; SageMaker Developer Guide, HyperPod training "
     "plans: instances are ended when the time is over",
     _DATE,
 )

@@ -8,8 +8,8 @@ from ultracluster.config.session_user import IMAGE_USERS, SESSION_USER, image_us
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
+from ultracluster.rules.sources import RUN_AS
 
-RUN_AS = "Systems Manager User Guide, Turn on Run As support for Linux and macOS managed nodes"
 DATE = "2026-11-22"
 ADMIN = "administrators have `ultracluster connect --admin`"
 

@@ -8,11 +8,12 @@ from ultracluster.config.remedy import ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
+from ultracluster.rules.sources import BOTOCORE
 
 
 @ENV.error(
     6,
-    "EC2 DescribeInstanceTypes; botocore 1.44.5 sagemaker: ClusterInstanceType",
+    f"EC2 DescribeInstanceTypes; {BOTOCORE} sagemaker: ClusterInstanceType",
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
 def instance_type_known(group: Group, environment: Environment | None) -> Breaches:

@@ -11,6 +11,7 @@ from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.parent_zone import ENTRANCES, parent_zone
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
+from ultracluster.rules.sources import PCLUSTER
 from ultracluster.rules.zones import in_local_zone, new_zone_of_region, with_zone_of_region
 
 _DATE = "2026-11-27"
@@ -44,7 +45,7 @@ def local_zone_routes(cluster: Cluster, home: Region) -> Breaches:
 
 @ENV.error(
     33,
-    "EC2 User Guide, Local Zones; aws-parallelcluster 3.16.1, login_nodes_stack.py (Network Load "
+    f"EC2 User Guide, Local Zones; {PCLUSTER}, login_nodes_stack.py (Network Load "
     "Balancer); openshift/openshift-docs#57736",
     _DATE,
     by_hand="aws ec2 describe-instance-type-offerings --location-type availability-zone-id "

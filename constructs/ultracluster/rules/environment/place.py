@@ -12,6 +12,7 @@ from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import ENV, HYPERPOD
+from ultracluster.rules.sources import BOTOCORE, CFN_LINT, MOTO
 from ultracluster.rules.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
 
 _ZONE_ID: YamlPath = ("zone_id",)
@@ -21,7 +22,7 @@ _LIST_ZONES = (
 )
 
 
-@ENV.error(1, "botocore 1.44.5: partitions", by_hand="aws account list-regions")
+@ENV.error(1, f"{BOTOCORE}: partitions", by_hand="aws account list-regions")
 def region_exists(cluster: Cluster) -> Breaches:
     """The Region is one that AWS has."""
     if cluster.home is None:
@@ -34,7 +35,7 @@ def region_exists(cluster: Cluster) -> Breaches:
 
 @ENV.warning(
     2,
-    "cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::SageMaker::Cluster",
+    f"{CFN_LINT}: CloudFormation schemas by Region, AWS::SageMaker::Cluster",
     by_hand="aws sagemaker list-clusters --region <region>",
     kinds=HYPERPOD,
 )
@@ -58,7 +59,7 @@ def zone_in_region(network: Network, home: Region, cluster: Cluster | None) -> B
         yield breach
 
 
-@ENV.warning(4, "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it", by_hand=_LIST_ZONES)
+@ENV.warning(4, f"{MOTO} ships it", by_hand=_LIST_ZONES)
 def zone_known(network: Network, home: Region, cluster: Cluster | None) -> Breaches:
     """`zone_id` is among the zones seen in the Region."""
     if breach := unknown_zone(home, network.zone_id, _ZONE_ID, _taken(cluster)):

@@ -9,6 +9,7 @@ from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import ENV
+from ultracluster.rules.sources import BOTOCORE
 
 TAGS_OF_OURS = (ENVIRONMENT_TAG, "Name")
 """Tags that the constructs put on resources in addition to the environment's."""
@@ -16,7 +17,7 @@ _MAX_TAGS = 50  # FSx, EC2, S3, IAM and HyperPod alike
 _IN_TAGS = "_.:/=+-@"
 
 
-@ENV.error(9, "botocore 1.44.5 fsx: Tags; EC2 User Guide: tag restrictions")
+@ENV.error(9, f"{BOTOCORE} fsx: Tags; EC2 User Guide: tag restrictions")
 def tag_count(environment: Environment) -> Breaches:
     """There are at most 48 tags: AWS takes 50 on a resource, and two are added."""
     most = _MAX_TAGS - len(TAGS_OF_OURS)
@@ -44,7 +45,7 @@ def tag_case(environment: Environment) -> Breaches:
         )
 
 
-@ENV.error(11, "botocore 1.44.5 fsx: TagKey, TagValue")
+@ENV.error(11, f"{BOTOCORE} fsx: TagKey, TagValue")
 def tag_characters(environment: Environment) -> Breaches:
     """Tags hold only characters that AWS takes."""
     for key, value in environment.tags.items():

@@ -11,14 +11,15 @@ from ultracluster.config.remedy import DROP, Remedy, ask, beside, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP
+from ultracluster.rules.sources import BOTOCORE, CAPACITY_BLOCKS, NETWORK_CARDS
 
 DATE = "2026-11-23"
-BLOCKS = "EC2 User Guide, Capacity Blocks for ML: UltraServers are reserved as wholes"
+BLOCKS = f"{CAPACITY_BLOCKS}: UltraServers are reserved as wholes"
 
 
 @GRP.warning(
     50,
-    "botocore 1.44.5 ec2: InstanceType; catalog/ultraservers.json",
+    f"{BOTOCORE} ec2: InstanceType; catalog/ultraservers.json",
     DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
@@ -84,7 +85,7 @@ def whole_ultraservers(group: Group) -> Breaches:
             )
 
 
-@GRP.error(53, "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards", DATE)
+@GRP.error(53, NETWORK_CARDS, DATE)
 def declared_cards(declared: DeclaredInstanceType) -> Breaches:
     """A declared type has an EFA on as many network cards as the type that it is like."""
     model = instance_type(declared.network_like) if declared.network_like else None

@@ -11,10 +11,11 @@ from ultracluster.model import Group
 from ultracluster.model.capacity import Decision, decide, fabric_of
 from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import GRP, kinds_with
+from ultracluster.rules.sources import PCS_GUIDE
 from ultracluster.rules.today import today
 
 DATE = "2026-11-21"
-TABLE = "AWS PCS User Guide, Amazon EC2 capacity; model/capacity.json names the source of each decision"
+TABLE = f"{PCS_GUIDE}, Amazon EC2 capacity; model/capacity.json names the source of each decision"
 CAPACITY = ("capacity",)
 
 
@@ -99,7 +100,7 @@ def capacity_described(group: Group) -> Breaches:
 
 @GRP.warning(
     24,
-    "EKS User Guide, Create a managed node group with Capacity Blocks for ML; AWS PCS User Guide, "
+    f"EKS User Guide, Create a managed node group with Capacity Blocks for ML; {PCS_GUIDE}, "
     "Amazon EC2 Capacity Blocks for ML",
     "2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "

@@ -10,9 +10,9 @@ from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EFA, HYPERPOD, kinds_with
+from ultracluster.rules.sources import NETWORK_CARDS
 
 EFA_GUIDE = "EC2 User Guide, Elastic Fabric Adapter for AI/ML and HPC workloads on Amazon EC2"
-CARDS_GUIDE = "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards"
 SHOW_EFA = (
     "aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo.EfaInfo'"
 )
@@ -96,7 +96,7 @@ def efa_published(group: Group) -> Breaches:
         )
 
 
-@EFA.error(6, f"{CARDS_GUIDE}: one EFA per network card")
+@EFA.error(6, f"{NETWORK_CARDS}: one EFA per network card")
 def declared_interfaces(declared: DeclaredInstanceType) -> Breaches:
     """A declared type has no more EFA interfaces than network cards."""
     if declared.efa_interfaces > declared.network_cards:

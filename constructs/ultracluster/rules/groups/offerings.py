@@ -23,11 +23,10 @@ from ultracluster.model.capacity import most_instances
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import GRP
+from ultracluster.rules.sources import CAPACITY_BLOCKS, CFN_LINT, MOTO, TRAINING_PLANS
 from ultracluster.rules.zones import in_local_zone, not_a_zone_of
 
 DATE = "2026-11-22"
-BLOCKS = "EC2 User Guide, Capacity Blocks for ML"
-PLANS = "SageMaker Developer Guide, Reserve training plans"
 OFFERINGS = (
     "aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
     "--filters Name=instance-type,Values=<type> --region <region>"
@@ -36,7 +35,7 @@ OFFERINGS = (
 
 @GRP.warning(
     25,
-    f"cfn-lint 1.58.0, derived from AWS price lists; EC2 DescribeInstanceTypeOfferings; {BLOCKS}",
+    f"{CFN_LINT}, derived from AWS price lists; EC2 DescribeInstanceTypeOfferings; {CAPACITY_BLOCKS}",
     DATE,
     by_hand=OFFERINGS,
 )
@@ -59,7 +58,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Breaches:
 
 @GRP.warning(
     26,
-    "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
+    f"{MOTO} and skypilot-catalog ship it, undated",
     DATE,
     by_hand=OFFERINGS,
 )
@@ -96,7 +95,7 @@ def type_in_zone(cluster: Cluster, home: Region) -> Breaches:
 
 @GRP.error(
     27,
-    f"{PLANS}: one instance type; EC2 User Guide, On-Demand Capacity Reservations: InstanceType",
+    f"{TRAINING_PLANS}: one instance type; EC2 User Guide, On-Demand Capacity Reservations: InstanceType",
     DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>; "
     "aws sagemaker describe-training-plan --training-plan-name <name>",
@@ -115,7 +114,7 @@ def reservation_has_one_type(cluster: Cluster) -> Breaches:
                 )
 
 
-@GRP.error(28, f"{BLOCKS}: up to 64 instances; {PLANS}: 1, 2, 4, 8, 16, 32 or 64", DATE)
+@GRP.error(28, f"{CAPACITY_BLOCKS}: up to 64 instances; {TRAINING_PLANS}: 1, 2, 4, 8, 16, 32 or 64", DATE)
 def reservation_size(cluster: Cluster) -> Breaches:
     """No Capacity Block or training plan is used for more instances than AWS sells in one."""
     for identifier, groups in _by_id(cluster).items():
@@ -137,7 +136,7 @@ def reservation_size(cluster: Cluster) -> Breaches:
 
 @GRP.warning(
     29,
-    f"{BLOCKS}: across all accounts of an organisation, on a date",
+    f"{CAPACITY_BLOCKS}: across all accounts of an organisation, on a date",
     DATE,
     by_hand="aws ec2 describe-capacity-blocks",
 )
@@ -162,7 +161,7 @@ def capacity_blocks_total(cluster: Cluster) -> Breaches:
 
 @GRP.warning(
     34,
-    f"{BLOCKS}, supported instance types and Regions (edition of 2026-10)",
+    f"{CAPACITY_BLOCKS}, supported instance types and Regions (edition of 2026-10)",
     DATE,
     by_hand="aws ec2 describe-capacity-block-offerings --instance-type <type> --instance-count <n> "
     "--capacity-duration-hours 24 --region <region>",

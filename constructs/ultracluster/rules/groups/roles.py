@@ -10,11 +10,11 @@ from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, 
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
+from ultracluster.rules.sources import PCLUSTER, PCS_GUIDE
 
 DATE = "2026-11-21"
 GETTING_STARTED = "SageMaker Developer Guide, Getting started with SageMaker HyperPod using the AWS CLI"
-SCHEMA = "aws-parallelcluster 3.16.1, schema"
-PCS_GUIDE = "AWS PCS User Guide"
+SCHEMA = f"{PCLUSTER}, schema"
 _HEADED = kinds_with(lambda traits: "controller" in traits.roles)
 """Slurm's controller runs on a node of the cluster."""
 _PARTITIONED = kinds_with(lambda traits: traits.named_partitions)

@@ -15,6 +15,7 @@ from ultracluster.model import Group, Traits
 from ultracluster.model.parent_zone import ENTRANCES
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP, kinds_with
+from ultracluster.rules.sources import PCLUSTER
 
 
 def _hyperpod(group: Group) -> bool:
@@ -162,7 +163,7 @@ SETTINGS: Mapping[str, _Setting] = {
 
 @GRP.error(
     1,
-    "SageMaker API reference, ClusterInstanceGroupSpecification; aws-parallelcluster 3.16.1 schema; "
+    f"SageMaker API reference, ClusterInstanceGroupSpecification; {PCLUSTER} schema; "
     "AWS PCS API reference, CreateComputeNodeGroup; EKS API reference, CreateNodegroup",
     "2026-11-21",
 )
@@ -196,7 +197,7 @@ def further_zones_used(network: Network, traits: Traits) -> Breaches:
 
 @GRP.error(
     2,
-    "aws-parallelcluster 3.16.1 schema; AWS PCS API reference, SpotOptions; EC2 User Guide, Create a "
+    f"{PCLUSTER} schema; AWS PCS API reference, SpotOptions; EC2 User Guide, Create a "
     "Capacity Reservation in a cluster placement group",
     "2026-11-21",
 )
@@ -213,7 +214,7 @@ def capacity_field_exists(group: Group) -> Breaches:
 @GRP.error(
     3,
     "EC2 Auto Scaling API reference, CreateAutoScalingGroup; AWS PCS API reference, "
-    "ScalingConfiguration; aws-parallelcluster 3.16.1 schema: a maximum is at least the minimum",
+    f"ScalingConfiguration; {PCLUSTER} schema: a maximum is at least the minimum",
     "2026-11-21",
 )
 def max_nodes_below_count(group: Group) -> Breaches:

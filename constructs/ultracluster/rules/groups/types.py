@@ -7,6 +7,7 @@ from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
+from ultracluster.rules.sources import PCLUSTER
 
 DATE = "2026-11-21"
 ONE_IMAGE = "EC2 User Guide, Amazon Machine Images: an image is for one architecture"
@@ -14,7 +15,7 @@ ONE_IMAGE = "EC2 User Guide, Amazon Machine Images: an image is for one architec
 
 @GRP.error(
     30,
-    f"{ONE_IMAGE}; aws-parallelcluster 3.16.1, InstanceTypeBaseAMICompatibleValidator",
+    f"{ONE_IMAGE}; {PCLUSTER}, InstanceTypeBaseAMICompatibleValidator",
     DATE,
     by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].Architecture'",
 )
@@ -37,7 +38,7 @@ def image_architecture(cluster: Cluster) -> Breaches:
 @GRP.error(
     38,
     "CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store; "
-    "aws-parallelcluster 3.16.1 schema (CustomAmi)",
+    f"{PCLUSTER} schema (CustomAmi)",
     DATE,
     by_hand="aws ssm get-parameter --name <parameter> --query Parameter.Value",
 )

@@ -14,11 +14,12 @@ from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HYP
+from ultracluster.rules.sources import BOTOCORE, TRAINING_PLANS
 
 CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters"
 CREATING = "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster"
 GROUP_API = "SageMaker API reference, ClusterInstanceGroupSpecification"
-PLANS = "SageMaker Developer Guide, Reserve training plans for HyperPod"
+PLANS = f"{TRAINING_PLANS} for HyperPod"
 
 
 HyperPod = HyperPodSlurm | HyperPodEks
@@ -170,7 +171,7 @@ def plan_for_compute(group: Group) -> Breaches:
 
 @HYP.warning(
     26,
-    "SageMaker API reference, SearchTrainingPlanOfferings (InstanceType; botocore 1.44.5)",
+    f"SageMaker API reference, SearchTrainingPlanOfferings (InstanceType; {BOTOCORE})",
     by_hand="aws sagemaker search-training-plan-offerings --instance-type ml.<type> "
     "--instance-count <n> --duration-hours 24 --target-resources hyperpod-cluster",
 )

@@ -9,6 +9,7 @@ from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import CONTINUOUS, continuous
 from ultracluster.rules.sets import HPS
+from ultracluster.rules.sources import BOTOCORE
 
 Database = RdsMySql | ExistingDatabase
 STRATEGY = "SageMaker Developer Guide, Migrating to API-driven Slurm configuration"
@@ -94,7 +95,7 @@ LACKING = (
 
 @HPS.warning(
     69,
-    f'{CONTINUOUS} with Slurm ("the default for new clusters"); botocore 1.44.5, '
+    f'{CONTINUOUS} with Slurm ("the default for new clusters"); {BOTOCORE}, '
     "ClusterNodeProvisioningMode (Continuous only)",
     "2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query NodeProvisioningMode",

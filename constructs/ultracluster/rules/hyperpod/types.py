@@ -13,6 +13,7 @@ from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous, typed
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import HYP
+from ultracluster.rules.sources import BOTOCORE, CFN_LINT
 
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
 DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks (two pages: on EKS, with Slurm)"
@@ -20,7 +21,7 @@ PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform so
 QUOTA_SEEN_GIB = 1024
 
 
-@HYP.error(40, f"{GROUP_API} (InstanceType; botocore 1.44.5)")
+@HYP.error(40, f"{GROUP_API} (InstanceType; {BOTOCORE})")
 def type_in_hyperpod(group: Group) -> Breaches:
     """HyperPod has the instance type."""
     if not group.in_service:
@@ -34,7 +35,7 @@ def type_in_hyperpod(group: Group) -> Breaches:
 
 @HYP.warning(
     97,
-    f"{GROUP_API} (InstanceType; botocore 1.44.5)",
+    f"{GROUP_API} (InstanceType; {BOTOCORE})",
     "2026-11-27",
     by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
@@ -65,7 +66,7 @@ def _listed(kind: InstanceType) -> Remedy:
 
 @HYP.warning(
     41,
-    "cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
+    f"{CFN_LINT}, derived from AWS price lists: a missing Region proves nothing",
     by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
 )

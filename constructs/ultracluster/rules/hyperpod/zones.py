@@ -18,6 +18,7 @@ from ultracluster.model.addresses import (
 from ultracluster.model.parent_zone import ENTRANCES, exports_homes_to_vpc
 from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import HYP
+from ultracluster.rules.sources import MOTO
 from ultracluster.rules.zones import free_range, not_a_zone_of, usual_zones, whole_network
 
 ZONES = (
@@ -218,7 +219,7 @@ def homes_reach_zones(cluster: Cluster) -> Breaches:
 
 @HYP.warning(
     79,
-    "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
+    f"{MOTO} and skypilot-catalog ship it, undated",
     DATE,
     by_hand="aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
     "--filters Name=instance-type,Values=<type> --query 'InstanceTypeOfferings[].Location'",

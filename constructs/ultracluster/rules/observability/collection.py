@@ -12,6 +12,7 @@ from ultracluster.model.observability import collects, collects_on_nodes, scrape
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import HPE, HPS, HYPERPOD, OBS, PCS, SLURM, kinds_with
+from ultracluster.rules.sources import PCS_GUIDE
 
 _ADDON = "SageMaker Developer Guide, Amazon SageMaker HyperPod observability: set up the add-on"
 _OLD = ("orchestrator", "observability")
@@ -114,7 +115,7 @@ def exporters_need_scripts(wanted: Observability, cluster: Cluster) -> Breaches:
 
 @OBS.warning(
     22,
-    "AWS PCS User Guide, Slurm metrics: the controller's port 6817, from nodes of the cluster",
+    f"{PCS_GUIDE}, Slurm metrics: the controller's port 6817, from nodes of the cluster",
     DATE,
     kinds=PCS.kinds,
 )

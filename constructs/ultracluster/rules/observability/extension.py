@@ -11,10 +11,11 @@ from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import HPS, OBS
+from ultracluster.rules.sources import BOTOCORE
 
 MOST_CHARACTERS = 10_240
 """Of the configuration's JSON."""
-_API = "SageMaker API Reference, CreateClusterExtension (botocore 1.44.5)"
+_API = f"SageMaker API Reference, CreateClusterExtension ({BOTOCORE})"
 _OWN = "this configuration: observability.extension is the service's document, as it is"
 
 

@@ -12,6 +12,7 @@ from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.observability.workspace import DATE
 from ultracluster.rules.sets import OBS, PCL
+from ultracluster.rules.sources import PCLUSTER
 
 
 @OBS.error(32, "AWS Cost Management User Guide, Creating an Amazon SNS topic for budget notifications", DATE)
@@ -56,7 +57,7 @@ def _tied(lustre: NewLustre) -> bool:
 
 @OBS.warning(
     34,
-    "aws-parallelcluster 3.16.1, templates/cw_dashboard_builder.py and cluster_stack.py",
+    f"{PCLUSTER}, templates/cw_dashboard_builder.py and cluster_stack.py",
     DATE,
     kinds=PCL.kinds,
 )

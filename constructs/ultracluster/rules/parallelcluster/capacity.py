@@ -10,12 +10,13 @@ from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import LINUX, RED_HAT, billed_platform
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
+from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.parallelcluster.types import family_of
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
 
-@PCL.error(22, f"{PACKAGE}, schema (HeadNode and LoginNodes have no CapacityType)", DATE)
+@PCL.error(22, f"{PCLUSTER}, schema (HeadNode and LoginNodes have no CapacityType)", DATE)
 def head_capacity(group: Group) -> Breaches:
     """Controller and login nodes are on-demand instances."""
     if group.role in ("controller", "login") and group.capacity.kind != "on-demand":
@@ -52,7 +53,7 @@ def reserved_platform(group: Group, environment: Environment) -> Breaches:
         )
 
 
-@PCL.error(23, f"{PACKAGE}, ComputeResourceSizeValidator", DATE)
+@PCL.error(23, f"{PCLUSTER}, ComputeResourceSizeValidator", DATE)
 def block_counts(group: Group) -> Breaches:
     """A group from a Capacity Block has a fixed number of nodes."""
     if group.role != "compute" or not isinstance(group.capacity, CapacityBlock):
@@ -72,7 +73,9 @@ def block_counts(group: Group) -> Breaches:
         )
 
 
-@PCL.error(25, f"{PACKAGE}, UltraserverCapacityBlockSizeValidator and CapacityReservationSizeValidator", DATE)
+@PCL.error(
+    25, f"{PCLUSTER}, UltraserverCapacityBlockSizeValidator and CapacityReservationSizeValidator", DATE
+)
 def block_size(cluster: Cluster) -> Breaches:
     """A Capacity Block of UltraServers has enough instances for the nodes."""
     for _, block, groups, sizes, nodes in _ultraserver_blocks(cluster):
@@ -83,7 +86,7 @@ def block_size(cluster: Cluster) -> Breaches:
             )
 
 
-@PCL.warning(26, f"{PACKAGE}, UltraserverCapacityBlockSizeValidator", DATE)
+@PCL.warning(26, f"{PCLUSTER}, UltraserverCapacityBlockSizeValidator", DATE)
 def block_used_completely(cluster: Cluster) -> Breaches:
     """A Capacity Block of UltraServers is used completely."""
     for kind, block, groups, sizes, nodes in _ultraserver_blocks(cluster):

@@ -9,15 +9,16 @@ from ultracluster.config.remedy import ask, beside, drop, rename, write
 from ultracluster.config.storage import ExistingDatabase, ExistingOpenZfs
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
+from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
 OUR_TAGS = 1
 """`ultracluster:environment`."""
 
 
-@PCL.error(60, f"{PACKAGE}, ClusterNameValidator", DATE)
+@PCL.error(60, f"{PCLUSTER}, ClusterNameValidator", DATE)
 def name_with_accounting(settings: ParallelCluster, environment: Environment) -> Breaches:
     """The cluster name is short enough for accounting tables."""
     longest = parallelcluster().names.longest_cluster_with_accounting
@@ -30,7 +31,7 @@ def name_with_accounting(settings: ParallelCluster, environment: Environment) ->
         )
 
 
-@PCL.error(61, f"{PACKAGE}, RegionValidator", DATE)
+@PCL.error(61, f"{PCLUSTER}, RegionValidator", DATE)
 def supported_region(cluster: Cluster, settings: ParallelCluster) -> Breaches:
     """ParallelCluster supports the Region."""
     supported = parallelcluster().regions
@@ -93,7 +94,7 @@ def creation_timeout(settings: ParallelCluster) -> Breaches:
         )
 
 
-@PCL.error(64, f"{PACKAGE}, schema (RetentionInDays)", DATE)
+@PCL.error(64, f"{PCLUSTER}, schema (RetentionInDays)", DATE)
 def log_retention(monitoring: ParallelClusterMonitoring) -> Breaches:
     """log_retention_days is a value that CloudWatch Logs offers."""
     days = monitoring.log_retention_days
@@ -107,7 +108,7 @@ def log_retention(monitoring: ParallelClusterMonitoring) -> Breaches:
         )
 
 
-@PCL.error(65, f"{PACKAGE}, schema (Database UserName)", DATE)
+@PCL.error(65, f"{PCLUSTER}, schema (Database UserName)", DATE)
 def database_user(database: ExistingDatabase) -> Breaches:
     """The user of an existing accounting database is given."""
     if not database.username:
@@ -120,7 +121,7 @@ def database_user(database: ExistingDatabase) -> Breaches:
 
 @PCL.error(
     66,
-    f"{PACKAGE}, schema (FsxOpenZfsSettings VolumeId)",
+    f"{PCLUSTER}, schema (FsxOpenZfsSettings VolumeId)",
     DATE,
     by_hand="aws fsx describe-file-systems --file-system-ids <fs> "
     "--query 'FileSystems[].OpenZFSConfiguration.RootVolumeId'",
@@ -134,7 +135,7 @@ def openzfs_volume(openzfs: ExistingOpenZfs) -> Breaches:
         )
 
 
-@PCL.error(67, f"{PACKAGE}, ComputeResourceTagsValidator", DATE)
+@PCL.error(67, f"{PCLUSTER}, ComputeResourceTagsValidator", DATE)
 def tag_limit(environment: Environment) -> Breaches:
     """The tags fit into ParallelCluster's limit of 40."""
     limit = parallelcluster().counts["tags"] - OUR_TAGS
@@ -146,7 +147,7 @@ def tag_limit(environment: Environment) -> Breaches:
         )
 
 
-@PCL.error(68, f"{PACKAGE}, schema (Tags)", DATE)
+@PCL.error(68, f"{PCLUSTER}, schema (Tags)", DATE)
 def reserved_tags(environment: Environment) -> Breaches:
     """No tag key begins with ParallelCluster's own prefix."""
     prefix = parallelcluster().reserved_tag_prefix

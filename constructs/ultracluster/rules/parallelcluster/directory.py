@@ -11,11 +11,12 @@ from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import DirectoryService
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
+from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
 
-@PCL.error(80, f"{PACKAGE}, DomainNameValidator", DATE)
+@PCL.error(80, f"{PCLUSTER}, DomainNameValidator", DATE)
 def domain_name(directory: DirectoryService) -> Breaches:
     """domain_name is a domain or a distinguished name."""
     forms = (r"[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*", r"(DC|dc)=[a-zA-Z0-9_-]+(,(DC|dc)=[a-zA-Z0-9_-]+)*")
@@ -26,7 +27,7 @@ def domain_name(directory: DirectoryService) -> Breaches:
         )
 
 
-@PCL.warning(81, f"{PACKAGE}, DomainAddrValidator and LdapTlsReqCertValidator", DATE)
+@PCL.warning(81, f"{PCLUSTER}, DomainAddrValidator and LdapTlsReqCertValidator", DATE)
 def directory_over_tls(directory: DirectoryService) -> Breaches:
     """The directory is reached over TLS with a verified certificate."""
     for address in directory.domain_address.split(","):
@@ -46,7 +47,7 @@ def directory_over_tls(directory: DirectoryService) -> Breaches:
         )
 
 
-@PCL.error(82, f"{PACKAGE}, AdditionalSssdConfigsValidator", DATE)
+@PCL.error(82, f"{PCLUSTER}, AdditionalSssdConfigsValidator", DATE)
 def sssd_settings(directory: DirectoryService) -> Breaches:
     """sssd_settings leave out what ParallelCluster sets itself."""
     required = dict(parallelcluster().sssd)
@@ -62,7 +63,7 @@ def sssd_settings(directory: DirectoryService) -> Breaches:
             )
 
 
-@PCL.error(83, f"{PACKAGE}, PasswordSecretArnValidator", DATE)
+@PCL.error(83, f"{PCLUSTER}, PasswordSecretArnValidator", DATE)
 def directory_secret(directory: DirectoryService) -> Breaches:
     """The directory's password is in Secrets Manager."""
     if directory.password_secret_arn.split(":")[2] != "secretsmanager":
@@ -72,7 +73,7 @@ def directory_secret(directory: DirectoryService) -> Breaches:
         )
 
 
-@PCL.error(94, f"{PACKAGE}, DomainAddrValidator (supported are ldaps and ldap; it only warns)", "2026-11-23")
+@PCL.error(94, f"{PCLUSTER}, DomainAddrValidator (supported are ldaps and ldap; it only warns)", "2026-11-23")
 def directory_protocol(directory: DirectoryService) -> Breaches:
     """The directory is asked by LDAP."""
     for scheme, host, _ in directory.addresses:
@@ -85,7 +86,9 @@ def directory_protocol(directory: DirectoryService) -> Breaches:
 
 
 @PCL.error(
-    95, f"{PACKAGE}, PasswordSecretArnValidator (DescribeSecret in the cluster's Region)", "2026-11-23"
+    95,
+    f"{PCLUSTER}, PasswordSecretArnValidator (DescribeSecret in the cluster's Region)",
+    "2026-11-23",
 )
 def directory_secret_region(directory: DirectoryService, environment: Environment) -> Breaches:
     """The directory's password is in the cluster's Region."""

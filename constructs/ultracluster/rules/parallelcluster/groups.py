@@ -12,12 +12,12 @@ from ultracluster.config.remedy import anywhere, ask, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
-PACKAGE = "aws-parallelcluster 3.16.1"
 DATE = "2026-11-21"
 
 
-@PCL.error(5, f"{PACKAGE}, schema (SlurmQueues is required)", DATE)
+@PCL.error(5, f"{PCLUSTER}, schema (SlurmQueues is required)", DATE)
 def compute_group_exists(cluster: Cluster) -> Breaches:
     """There is at least one compute group."""
     if not cluster.with_role("compute"):
@@ -27,7 +27,7 @@ def compute_group_exists(cluster: Cluster) -> Breaches:
         )
 
 
-@PCL.error(6, f"{PACKAGE}, schema (MaxCount)", DATE)
+@PCL.error(6, f"{PCLUSTER}, schema (MaxCount)", DATE)
 def compute_group_size(group: Group) -> Breaches:
     """A compute group may have at least one node."""
     if group.role == "compute" and group.most_nodes == 0:
@@ -37,7 +37,7 @@ def compute_group_size(group: Group) -> Breaches:
         )
 
 
-@PCL.error(10, f"{PACKAGE}, NameValidator", DATE)
+@PCL.error(10, f"{PCLUSTER}, NameValidator", DATE)
 def group_names(group: Group, cluster: Cluster | None) -> Breaches:
     """ParallelCluster accepts the names of login and compute groups."""
     if group.role not in ("login", "compute"):
@@ -50,7 +50,7 @@ def group_names(group: Group, cluster: Cluster | None) -> Breaches:
         )
 
 
-@PCL.error(11, f"{PACKAGE}, NameValidator", DATE)
+@PCL.error(11, f"{PCLUSTER}, NameValidator", DATE)
 def partition_names(group: Group, cluster: Cluster | None) -> Breaches:
     """ParallelCluster accepts the names of partitions."""
     name = group.settings.partition if group.role == "compute" else None
@@ -61,7 +61,7 @@ def partition_names(group: Group, cluster: Cluster | None) -> Breaches:
         )
 
 
-@PCL.error(12, f"{PACKAGE}, MaxCountValidator", DATE)
+@PCL.error(12, f"{PCLUSTER}, MaxCountValidator", DATE)
 def queue_limit(cluster: Cluster) -> Breaches:
     """ParallelCluster takes at most 50 partitions."""
     limit = parallelcluster().counts["queues"]
@@ -97,7 +97,7 @@ def queues_update_in_time(cluster: Cluster, settings: ParallelCluster) -> Breach
         )
 
 
-@PCL.error(13, f"{PACKAGE}, MaxCountValidator", DATE)
+@PCL.error(13, f"{PCLUSTER}, MaxCountValidator", DATE)
 def compute_limit(cluster: Cluster) -> Breaches:
     """ParallelCluster takes at most 50 compute groups."""
     limit = parallelcluster().counts["compute_resources"]
@@ -109,7 +109,7 @@ def compute_limit(cluster: Cluster) -> Breaches:
         )
 
 
-@PCL.error(14, f"{PACKAGE}, MaxCountValidator", DATE)
+@PCL.error(14, f"{PCLUSTER}, MaxCountValidator", DATE)
 def login_limit(cluster: Cluster) -> Breaches:
     """ParallelCluster takes at most 10 login groups."""
     limit = parallelcluster().counts["login_pools"]
@@ -139,7 +139,7 @@ _SHARED: Mapping[str, tuple[str, Callable[[Group], object]]] = {
 name there, and what a group has."""
 
 
-@PCL.error(15, f"{PACKAGE}, schema (SlurmQueues)", DATE)
+@PCL.error(15, f"{PCLUSTER}, schema (SlurmQueues)", DATE)
 def queue_settings_agree(cluster: Cluster) -> Breaches:
     """The groups of a partition agree on settings of the whole queue."""
     for queue, groups in cluster.partitions.items():

@@ -14,6 +14,7 @@ from ultracluster.model.gpu_checks import GPU_CHECK_SECONDS, checks_gpus
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
 GUIDE = "ParallelCluster User Guide, SlurmQueues, HealthChecks"
 
@@ -47,7 +48,7 @@ def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> Br
             )
 
 
-@PCL.error(84, "aws-parallelcluster 3.16.1, schema (ComputeResources HealthChecks)", "2026-11-23")
+@PCL.error(84, f"{PCLUSTER}, schema (ComputeResources HealthChecks)", "2026-11-23")
 def health_check_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """Groups with a GPU health check of their own are in the partition."""
     for queue, partition in settings.partitions.items():

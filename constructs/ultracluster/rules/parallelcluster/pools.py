@@ -11,11 +11,12 @@ from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
 DATE = "2026-11-23"
 
 
-@PCL.error(87, "aws-parallelcluster 3.16.1, schema (LoginNodes Pools): a group of role login is a pool", DATE)
+@PCL.error(87, f"{PCLUSTER}, schema (LoginNodes Pools): a group of role login is a pool", DATE)
 def login_pool_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """Settings of login pools are about login groups."""
     pools = cluster.with_role("login")
@@ -58,9 +59,7 @@ def head_alarms_need_metrics(monitoring: ParallelClusterMonitoring) -> Breaches:
         )
 
 
-@PCL.warning(
-    90, "aws-parallelcluster 3.16.1, login_nodes_stack.py: each pool has a Network Load Balancer", DATE
-)
+@PCL.warning(90, f"{PCLUSTER}, login_nodes_stack.py: each pool has a Network Load Balancer", DATE)
 def login_pool_ingress(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """People have a way into a login pool's load balancer."""
     for name, pool in settings.login_pools.items():

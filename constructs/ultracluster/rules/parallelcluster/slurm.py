@@ -12,10 +12,11 @@ from ultracluster.config.slurm import SlurmSettings
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
+from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
-DENIED = f"{PACKAGE}, CustomSlurmSettingsValidator"
+DENIED = f"{PCLUSTER}, CustomSlurmSettingsValidator"
 
 
 @PCL.error(40, DENIED, DATE)
@@ -48,7 +49,7 @@ def group_settings(group: Group) -> Breaches:
         yield from _denied(group.settings.slurm_settings, denied, "a compute group")
 
 
-@PCL.error(44, f"{PACKAGE}, schema (HeadNode and LoginNodes have no CustomSlurmSettings)", DATE)
+@PCL.error(44, f"{PCLUSTER}, schema (HeadNode and LoginNodes have no CustomSlurmSettings)", DATE)
 def settings_only_on_compute(group: Group) -> Breaches:
     """Only compute groups have slurm_settings."""
     if group.role in ("controller", "login") and group.settings.slurm_settings:
@@ -58,7 +59,7 @@ def settings_only_on_compute(group: Group) -> Breaches:
         )
 
 
-@PCL.error(45, f"{PACKAGE}, CustomSlurmNodeNamesValidator", DATE)
+@PCL.error(45, f"{PCLUSTER}, CustomSlurmNodeNamesValidator", DATE)
 def node_names(settings: ParallelCluster) -> Breaches:
     """NodeName does not look like a node name of ParallelCluster."""
     for key, value in settings.slurm_settings.items():
@@ -71,7 +72,7 @@ def node_names(settings: ParallelCluster) -> Breaches:
             )
 
 
-@PCL.error(46, f"{PACKAGE}, schema (SlurmQueues ComputeResources)", DATE)
+@PCL.error(46, f"{PCLUSTER}, schema (SlurmQueues ComputeResources)", DATE)
 def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """A partition with settings has a compute group."""
     for name in settings.partitions:

@@ -9,8 +9,8 @@ from ultracluster.config.remedy import beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.slurm_topology import slurm_topology
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.parallelcluster.groups import PACKAGE
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
 _NO_FILE = ("topology/default", "topology/flat", "topology/none", "topology/3d_torus")
 """Plugins that read no topology.conf."""
@@ -60,7 +60,7 @@ def partition_topology(settings: ParallelCluster) -> Breaches:
 
 @PCL.error(
     91,
-    f"{PACKAGE}, templates/cluster_stack.py (p6egb200_block_sizes); aws/aws-parallelcluster-cookbook, "
+    f"{PCLUSTER}, templates/cluster_stack.py (p6egb200_block_sizes); aws/aws-parallelcluster-cookbook, "
     "block_topology.rb: blocks are written for P6e-GB200 alone; topology.yaml(5)",
     "2026-11-23",
 )

@@ -9,11 +9,12 @@ from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.groups.types import alike
-from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
+from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.sets import PCL
+from ultracluster.rules.sources import PCLUSTER
 
 
-@PCL.error(30, f"{PACKAGE}, InstanceTypeOSCompatibleValidator", DATE)
+@PCL.error(30, f"{PCLUSTER}, InstanceTypeOSCompatibleValidator", DATE)
 def type_supports_os(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """ParallelCluster supports the operating system on the instance type."""
     for name, group in cluster.groups.items():
@@ -45,7 +46,7 @@ def release_supports_type(settings: ParallelCluster, cluster: Cluster) -> Breach
 
 @PCL.error(
     32,
-    f"{PACKAGE}, InstanceArchitectureCompatibilityValidator; its official images are chosen by the "
+    f"{PCLUSTER}, InstanceArchitectureCompatibilityValidator; its official images are chosen by the "
     "head node's architecture",
     DATE,
 )
@@ -66,7 +67,7 @@ def one_architecture(cluster: Cluster) -> Breaches:
             )
 
 
-@PCL.error(33, f"{PACKAGE}, HeadNodeMemorySizeValidator", DATE)
+@PCL.error(33, f"{PCLUSTER}, HeadNodeMemorySizeValidator", DATE)
 def head_memory(group: Group, cluster: Cluster) -> Breaches:
     """The head node has enough memory for the number of nodes."""
     nodes = sum(other.most_nodes for other in cluster.with_role("compute").values())
@@ -80,7 +81,7 @@ def head_memory(group: Group, cluster: Cluster) -> Breaches:
         )
 
 
-@PCL.warning(34, f"{PACKAGE}, InstanceTypeOSCompatibleValidator", DATE)
+@PCL.warning(34, f"{PCLUSTER}, InstanceTypeOSCompatibleValidator", DATE)
 def instance_memory(group: Group, settings: ParallelCluster) -> Breaches:
     """No instance is too small for the operating system."""
     small, kind = parallelcluster().small_sizes, group.settings.instance_type
@@ -92,7 +93,7 @@ def instance_memory(group: Group, settings: ParallelCluster) -> Breaches:
         )
 
 
-@PCL.error(36, f"{PACKAGE}, OsCustomAmiValidator", DATE)
+@PCL.error(36, f"{PCLUSTER}, OsCustomAmiValidator", DATE)
 def image_published(group: Group, settings: ParallelCluster) -> Breaches:
     """Every group names an image where ParallelCluster publishes none."""
     if settings.os in parallelcluster().systems_without_image and not group.settings.image:
@@ -106,7 +107,7 @@ def image_published(group: Group, settings: ParallelCluster) -> Breaches:
 
 @PCL.warning(
     37,
-    f"{PACKAGE}, CustomAmiTagValidator and AmiOsCompatibleValidator",
+    f"{PCLUSTER}, CustomAmiTagValidator and AmiOsCompatibleValidator",
     DATE,
     by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].[Tags,Architecture]'",
 )
@@ -121,7 +122,7 @@ def image_built_by_parallelcluster(group: Group, settings: ParallelCluster) -> B
         )
 
 
-@PCL.error(39, f"{PACKAGE}, RootVolumeSizeValidator; release notes of 3.16.2", DATE)
+@PCL.error(39, f"{PCLUSTER}, RootVolumeSizeValidator; release notes of 3.16.2", DATE)
 def root_volume_size(group: Group, settings: ParallelCluster) -> Breaches:
     """A root volume is at least as large as the image's."""
     least, size = parallelcluster().root_volume_gib(settings.version), group.settings.root_volume_gib

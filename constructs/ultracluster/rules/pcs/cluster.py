@@ -17,13 +17,14 @@ from ultracluster.config.storage import ExistingDatabase, Lustre, OpenZfs, RdsMy
 from ultracluster.model import Cluster
 from ultracluster.model.parent_zone import parent_zone
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS
+from ultracluster.rules.pcs.groups import API, QUOTAS
 from ultracluster.rules.sets import PCS
+from ultracluster.rules.sources import BOTOCORE, PCS_GUIDE
 from ultracluster.rules.today import today
 from ultracluster.rules.zones import with_zone_of_region
 
-VERSIONS = f"{GUIDE}, Slurm versions in AWS PCS"
-LIFECYCLE = f"{GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS"
+VERSIONS = f"{PCS_GUIDE}, Slurm versions in AWS PCS"
+LIFECYCLE = f"{PCS_GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS"
 SOON_DAYS = 90
 
 
@@ -116,7 +117,7 @@ def cluster_size_set(settings: Pcs, cluster: Cluster) -> Breaches:
         )
 
 
-@PCS.error(97, "botocore 1.44.5 pcs: NetworkingRequest, subnetIds", "2026-11-27")
+@PCS.error(97, f"{BOTOCORE} pcs: NetworkingRequest, subnetIds", "2026-11-27")
 def controller_zone(network: Network, home: Region, cluster: Cluster) -> Breaches:
     """The controller of PCS is in a zone of the Region."""
     zone = parent_zone(network) or network.zone_id
@@ -140,7 +141,7 @@ def cluster_name(settings: Pcs, environment: Environment) -> Breaches:
         )
 
 
-@PCS.error(66, f"{GUIDE}, Slurm accounting in AWS PCS")
+@PCS.error(66, f"{PCS_GUIDE}, Slurm accounting in AWS PCS")
 def accounting_database_unsupported(database: RdsMySql | ExistingDatabase) -> Breaches:
     """There is no accounting database, because PCS runs its own."""
     yield at().breach(

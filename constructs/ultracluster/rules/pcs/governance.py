@@ -6,11 +6,12 @@ from ultracluster.config.governance import Governance
 from ultracluster.config.remedy import anywhere, write
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import GOV, PCS
+from ultracluster.rules.sources import PCS_GUIDE
 
 
 @GOV.error(
     2,
-    "AWS PCS User Guide: Create an instance profile for AWS PCS (path /aws-pcs/, or a name that "
+    f"{PCS_GUIDE}: Create an instance profile for AWS PCS (path /aws-pcs/, or a name that "
     "starts with AWSPCS)",
     "2026-11-22",
     kinds=PCS.kinds,

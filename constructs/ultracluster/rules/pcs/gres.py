@@ -11,12 +11,12 @@ from ultracluster.config.slurm import GresRecord, Partition, named
 from ultracluster.model import Group
 from ultracluster.model.slurm_gres import Gres, asked, counted, uncounted
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.pcs.settings import GRES
 from ultracluster.rules.sets import PCS
+from ultracluster.rules.sources import PCS_GUIDE
 
-TOPOLOGY = f"{GUIDE}, Configuring hardware topology in AWS PCS"
-MIG = f"{GUIDE}, Configuring Multi-Instance GPU (MIG) in AWS PCS"
+TOPOLOGY = f"{PCS_GUIDE}, Configuring hardware topology in AWS PCS"
+MIG = f"{PCS_GUIDE}, Configuring Multi-Instance GPU (MIG) in AWS PCS"
 DATE = "2026-11-23"
 SHARDS = "Slurm documentation, Generic Resource (GRES) Scheduling, Sharding and MPS Management (26.05)"
 TWIN = f"{SHARDS}; a job of each kind on one GPU in Slurm 26.05, tests/slurm_twin/test_sharing.py"

@@ -14,12 +14,12 @@ from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.remedies import moved_to
 from ultracluster.rules.sets import PCS
+from ultracluster.rules.sources import PCS_GUIDE
 
-GUIDE = "AWS PCS User Guide"
 API = "AWS PCS API reference 2023-02-10"
 GROUP_API = f"{API}, CreateComputeNodeGroup"
 QUEUE_API = f"{API}, CreateQueue"
-QUOTAS = f"{GUIDE}, Endpoints and service quotas for AWS PCS"
+QUOTAS = f"{PCS_GUIDE}, Endpoints and service quotas for AWS PCS"
 
 
 @PCS.error(
@@ -121,7 +121,7 @@ def _named(name: str, path: YamlPath, what: str) -> Breaches:
 
 @PCS.error(
     10,
-    f"{GUIDE}, PCS-ready DLAMI; {GROUP_API} (AmiId)",
+    f"{PCS_GUIDE}, PCS-ready DLAMI; {GROUP_API} (AmiId)",
     by_hand="aws ssm get-parameter --name "
     "/aws/service/pcs/ami/dlami-base-ubuntu2404/<x86_64|arm64>/latest/ami-id --query Parameter.Value",
 )
@@ -151,7 +151,7 @@ def partition_exists(settings: Pcs, cluster: Cluster) -> Breaches:
             )
 
 
-@PCS.warning(14, f"{GUIDE}, Using login nodes")
+@PCS.warning(14, f"{PCS_GUIDE}, Using login nodes")
 def login_node_exists(cluster: Cluster) -> Breaches:
     """The cluster has a login node."""
     if not any(group.settings.count for group in cluster.with_role("login").values()):

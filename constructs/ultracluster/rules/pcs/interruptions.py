@@ -7,11 +7,14 @@ from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.pcs.groups import API, GUIDE
+from ultracluster.rules.pcs.groups import API
 from ultracluster.rules.sets import PCS
+from ultracluster.rules.sources import PCS_GUIDE
 
-INTERRUPTIBLE = f"{GUIDE}, Using I-ODCRs with AWS PCS"
-IDLE = f"{GUIDE}, Creating a compute node group in AWS PCS; {API}, ComputeNodeGroupSlurmConfigurationRequest"
+INTERRUPTIBLE = f"{PCS_GUIDE}, Using I-ODCRs with AWS PCS"
+IDLE = (
+    f"{PCS_GUIDE}, Creating a compute node group in AWS PCS; {API}, ComputeNodeGroupSlurmConfigurationRequest"
+)
 DATE = "2026-11-23"
 
 

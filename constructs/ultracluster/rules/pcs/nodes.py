@@ -12,12 +12,13 @@ from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of
 from ultracluster.model.network_cards import network_card_plan, takes_combined_efa
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.pcs.groups import API, GROUP_API, GUIDE
+from ultracluster.rules.pcs.groups import API, GROUP_API
 from ultracluster.rules.sets import PCS
+from ultracluster.rules.sources import NETWORK_CARDS, PCS_GUIDE
 
-BLOCKS = f"{GUIDE}, Using Amazon EC2 Capacity Blocks for ML with AWS PCS"
-ULTRASERVERS = f"{GUIDE}, UltraServers in AWS PCS"
-IMEX = f"{GUIDE}, Configure UltraServer instances"
+BLOCKS = f"{PCS_GUIDE}, Using Amazon EC2 Capacity Blocks for ML with AWS PCS"
+ULTRASERVERS = f"{PCS_GUIDE}, UltraServers in AWS PCS"
+IMEX = f"{PCS_GUIDE}, Configure UltraServer instances"
 
 
 @PCS.error(22, f"{ULTRASERVERS}; {BLOCKS}")
@@ -82,7 +83,7 @@ def _is_ultra(group: Group) -> bool:
 
 @PCS.error(
     25,
-    "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards",
+    NETWORK_CARDS,
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
 )
 def network_cards_known(group: Group) -> Breaches:
@@ -100,7 +101,8 @@ def network_cards_known(group: Group) -> Breaches:
 
 @PCS.warning(
     26,
-    f"{GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, architectures/aws-pcs",
+    f"{PCS_GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, "
+    "architectures/aws-pcs",
 )
 def efa_interface_kind(cluster: Cluster, settings: Pcs) -> Breaches:
     """EFA interfaces are of the kind that the PCS guide shows."""

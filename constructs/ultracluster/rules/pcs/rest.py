@@ -6,10 +6,10 @@ from ultracluster.config.network import Network
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import DROP, anywhere, drop, write
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.sets import PCS
+from ultracluster.rules.sources import PCS_GUIDE
 
-REST = f"{GUIDE}, Slurm REST API in AWS PCS"
+REST = f"{PCS_GUIDE}, Slurm REST API in AWS PCS"
 DATE = "2026-11-23"
 
 
@@ -24,7 +24,7 @@ def rest_excludes_filters(settings: Pcs) -> Breaches:
         )
 
 
-@PCS.warning(95, f"{GUIDE}, Slurm REST API frequently asked questions in AWS PCS", DATE)
+@PCS.warning(95, f"{PCS_GUIDE}, Slurm REST API frequently asked questions in AWS PCS", DATE)
 def rest_accounting(settings: Pcs) -> Breaches:
     """The REST API answers questions about accounting."""
     if settings.rest and settings.accounting.mode == "none":
@@ -34,7 +34,7 @@ def rest_accounting(settings: Pcs) -> Breaches:
         )
 
 
-@PCS.error(96, f"{GUIDE}, AWS PCS VPC and subnet requirements and considerations", DATE)
+@PCS.error(96, f"{PCS_GUIDE}, AWS PCS VPC and subnet requirements and considerations", DATE)
 def ipv6_block(network: Network, settings: Pcs) -> Breaches:
     """The subnet of an IPv6 cluster has an IPv6 block."""
     if settings.network_type == "ipv6" and network.vpc and not network.subnet:

@@ -12,13 +12,13 @@ from ultracluster.config.remedy import anywhere, drop, rename, write
 from ultracluster.config.slurm import Partition, SlurmSettings
 from ultracluster.model import Group
 from ultracluster.rules.engine import Breaches, at
-from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.sets import PCS
+from ultracluster.rules.sources import PCS_GUIDE
 
-CUSTOM = f"{GUIDE}, Configuring custom Slurm settings in AWS PCS"
-GRES = f"{GUIDE}, Configuring custom GRES settings in AWS PCS"
-CGROUP = f"{GUIDE}, Configuring custom cgroup settings in AWS PCS"
-SLURMDBD = f"{GUIDE}, Configuring custom SlurmDBD settings in AWS PCS"
+CUSTOM = f"{PCS_GUIDE}, Configuring custom Slurm settings in AWS PCS"
+GRES = f"{PCS_GUIDE}, Configuring custom GRES settings in AWS PCS"
+CGROUP = f"{PCS_GUIDE}, Configuring custom cgroup settings in AWS PCS"
+SLURMDBD = f"{PCS_GUIDE}, Configuring custom SlurmDBD settings in AWS PCS"
 LEVELS: tuple[SettingLevel, ...] = ("cluster", "group", "partition")
 _WORDS: Mapping[SettingLevel, str] = {"cluster": "a cluster", "group": "a node group", "partition": "a queue"}
 
@@ -82,7 +82,7 @@ def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Breaches:
             )
 
 
-@PCS.warning(44, f"{GUIDE}, Configuring hardware topology in AWS PCS; {GRES}")
+@PCS.warning(44, f"{PCS_GUIDE}, Configuring hardware topology in AWS PCS; {GRES}")
 def gpu_types_hide_affinity(settings: Pcs) -> Breaches:
     """gpu_types is not set where Slurm detects the GPUs itself."""
     if settings.gpu_types and settings.slurm_version >= "26.05":
@@ -114,7 +114,7 @@ def exclusive_partition(settings: Pcs) -> Breaches:
                 )
 
 
-@PCS.warning(46, f"{GUIDE}, Custom Slurm settings for AWS PCS queues", by_hand="sacctmgr show qos")
+@PCS.warning(46, f"{PCS_GUIDE}, Custom Slurm settings for AWS PCS queues", by_hand="sacctmgr show qos")
 def qos_exists(partition: Partition) -> Breaches:
     """A QOS exists before a partition names it."""
     for name, value in partition.slurm_settings.items():
@@ -129,7 +129,7 @@ def qos_exists(partition: Partition) -> Breaches:
 _QOS = ("qos", "allowqos", "denyqos")
 
 
-@PCS.error(47, f"{GUIDE}, Slurm accounting in AWS PCS")
+@PCS.error(47, f"{PCS_GUIDE}, Slurm accounting in AWS PCS")
 def settings_need_accounting(settings: Pcs) -> Breaches:
     """Accounting is on where settings require it."""
     if settings.accounting.mode == "standard":
@@ -199,7 +199,7 @@ def _not_in_file(file: ConfigurationFile, given: SlurmSettings) -> Breaches:
 
 @PCS.error(
     82,
-    f"{CUSTOM} (HealthCheckNodeState, SlurmctldParameters); {GUIDE}, Slurm metrics in AWS PCS",
+    f"{CUSTOM} (HealthCheckNodeState, SlurmctldParameters); {PCS_GUIDE}, Slurm metrics in AWS PCS",
     "2026-11-23",
 )
 def settings_exclude(settings: Pcs) -> Breaches:

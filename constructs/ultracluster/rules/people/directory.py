@@ -15,8 +15,8 @@ from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import KUBERNETES, PCL, SLURM, USR
 
-PARALLELCLUSTER = PCL.kinds or frozenset()
-OURS = SLURM - PARALLELCLUSTER
+PCLUSTER = PCL.kinds or frozenset()
+OURS = SLURM - PCLUSTER
 _LDAP = "sssd-ldap manual"
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
@@ -36,7 +36,7 @@ def directory_needs_slurm(cluster: Cluster) -> Breaches:
         )
 
 
-@USR.error(31, "ParallelCluster User Guide, DirectoryService", DATE, kinds=PARALLELCLUSTER)
+@USR.error(31, "ParallelCluster User Guide, DirectoryService", DATE, kinds=PCLUSTER)
 def directory_of_parallelcluster(cluster: Cluster, directory: Directory) -> Breaches:
     """ParallelCluster sets its nodes' directory up itself."""
     settings: Any = cluster.settings

@@ -12,8 +12,8 @@ from ultracluster.config.users import User
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.people.accounts import DATE
 from ultracluster.rules.sets import USR
+from ultracluster.rules.sources import RUN_AS
 
-RUN_AS = "Systems Manager User Guide, Turn on Run As support for Linux and macOS managed nodes"
 SHORTEST_RSA = 256
 """Bytes of the numbers of a key of 2048 bits; RequiredRSASize of sshd refuses shorter ones."""
 

@@ -11,6 +11,7 @@ from ultracluster.model.unlocked_images import unlocked_images
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.group_image import newest_known, place_of_image
 from ultracluster.rules.sets import IMG
+from ultracluster.rules.sources import RELEASES
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
@@ -38,7 +39,7 @@ def image_reported_bad(cluster: Cluster) -> Breaches:
 
 @IMG.error(
     3,
-    f"{_CATALOGUE}; this package: lifecycle_scripts/releases, the floor of each component",
+    f"{_CATALOGUE}; {RELEASES}, the floor of each component",
     _DATE,
     by_hand="ultracluster plan <environment>",
 )
@@ -87,9 +88,7 @@ def image_contents_known(cluster: Cluster) -> Breaches:
         )
 
 
-@IMG.error(
-    6, "this package: lifecycle_scripts/releases, `families`", _DATE, by_hand="ultracluster release list"
-)
+@IMG.error(6, f"{RELEASES}, `families`", _DATE, by_hand="ultracluster release list")
 def image_family(software: Software, cluster: Cluster) -> Breaches:
     """The software release is made for the orchestrator's images."""
     family = cluster.traits.software_family

@@ -14,6 +14,7 @@ from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.lustre_changes import without_efa
 from ultracluster.rules.sets import SLURM, SOF
+from ultracluster.rules.sources import PCS_GUIDE, RELEASES
 from ultracluster.software import (
     Component,
     InvalidLockError,
@@ -33,13 +34,12 @@ from ultracluster.software.fit import ON_KUBERNETES, unneeded
 _RELEASE: YamlPath = ("software", "release")
 _NEURON = ("neuron-driver", "neuron-runtime", "neuron-collectives")
 _NVIDIA = ("nvidia-driver", "nccl")
-_LOCKS = "this package: lifecycle_scripts/releases"
 _CONSTRAINTS = "this package: catalog/software_constraints.json, each row with its own source"
 _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m` name them
 _CHECK = "ultracluster release check <release>"
 
 
-@SOF.error(1, _LOCKS, by_hand="ultracluster release list")
+@SOF.error(1, RELEASES, by_hand="ultracluster release list")
 def release_exists(software: Software, cluster: Cluster) -> Breaches:
     """The software release exists."""
     name = software.release
@@ -146,7 +146,7 @@ def release_tested(cluster: Cluster) -> Breaches:
     8,
     "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts; "
     "ParallelCluster User Guide, Custom bootstrap actions; aws/aws-parallelcluster PR #7572; "
-    "AWS PCS User Guide, Run custom scripts with node lifecycle actions in AWS PCS",
+    f"{PCS_GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS",
     "2026-11-21",
     kinds=SLURM,
 )

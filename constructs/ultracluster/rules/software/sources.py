@@ -8,6 +8,7 @@ from ultracluster.config.environment import Software
 from ultracluster.config.remedy import ask
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import SOF
+from ultracluster.rules.sources import RELEASES
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.environment_lock import environment_lock, lock_file_of
 from ultracluster.software.first_boot import first_boot
@@ -15,12 +16,11 @@ from ultracluster.software.fit import Fit
 from ultracluster.software.installing import Lack
 
 _RELEASE = ("release",)
-_LOCKS = "this package: lifecycle_scripts/releases"
 
 
 @SOF.warning(
     4,
-    f"VPC User Guide: gateway endpoints; {_LOCKS}; this package: catalog/images.json",
+    f"VPC User Guide: gateway endpoints; {RELEASES}; this package: catalog/images.json",
     by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
 )
 def closed_network_has_source(software: Software, environment: Environment) -> Breaches:
@@ -45,7 +45,7 @@ def closed_network_has_source(software: Software, environment: Environment) -> B
         )
 
 
-@SOF.warning(5, _LOCKS, by_hand="ultracluster release show <release>", settles=True)
+@SOF.warning(5, RELEASES, by_hand="ultracluster release show <release>", settles=True)
 def optional_downloads_locked(software: Software, environment: Environment) -> Breaches:
     """Optional downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=False)
@@ -59,7 +59,7 @@ def optional_downloads_locked(software: Software, environment: Environment) -> B
 
 @SOF.error(
     9,
-    f"{_LOCKS}; this package: catalog/images.json",
+    f"{RELEASES}; this package: catalog/images.json",
     "2026-11-22",
     by_hand="ultracluster release show <release>",
 )

@@ -9,11 +9,12 @@ from ultracluster.config.remedy import beside, drop, relative, write
 from ultracluster.config.storage import Backups, NewOpenZfs, RdsMySql
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import DATA, FSX
+from ultracluster.rules.sources import BOTOCORE
 
 _DAYS = 7  # a mistake made before a weekend is noticed after it
 
 
-@FSX.error(32, "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, AutomaticBackupRetentionDays")
+@FSX.error(32, f"{BOTOCORE} fsx: CreateFileSystemLustreConfiguration, AutomaticBackupRetentionDays")
 def backup_window(system: LustreFacts | NewOpenZfs) -> Breaches:
     """A start time of backups comes with a retention."""
     backups = system.backups

@@ -18,6 +18,7 @@ from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.remedies import new_database
 from ultracluster.rules.sets import DATA, kinds_with
+from ultracluster.rules.sources import BOTOCORE, CFN_LINT, MOTO
 from ultracluster.rules.zones import not_a_zone_of, unknown_zone, usual_zones
 
 _IN_A_VPC = "RDS User Guide: Working with a DB instance in a VPC"
@@ -40,7 +41,7 @@ def second_zone_in_region(database: RdsMySql, home: Region, network: Network) ->
             yield breach
 
 
-@DATA.warning(21, "EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it", by_hand=_LIST_ZONES)
+@DATA.warning(21, f"{MOTO} ships it", by_hand=_LIST_ZONES)
 def second_zone_known(database: RdsMySql, home: Region, network: Network) -> Breaches:
     """The second zone of the accounting database is among the zones seen in the Region."""
     if zone_id := database.second_zone_id:
@@ -76,7 +77,7 @@ def database_standby(database: RdsMySql, environment: Environment) -> Breaches:
 
 @DATA.warning(
     24,
-    "botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase; ParallelCluster User Guide, "
+    f"{BOTOCORE} sagemaker: ClusterSlurmConfig AccountingDatabase; ParallelCluster User Guide, "
     "Slurm accounting with AWS ParallelCluster",
     kinds=kinds_with(lambda traits: "controller" in traits.roles),
 )
@@ -142,7 +143,7 @@ def endpoint_elsewhere(database: ExistingDatabase, home: Region) -> Breaches:
 
 
 @DATA.error(
-    27, "cfn-lint 1.58.0, derived from AWS price lists: db classes of MySQL", _DATE, by_hand=_LIST_CLASSES
+    27, f"{CFN_LINT}, derived from AWS price lists: db classes of MySQL", _DATE, by_hand=_LIST_CLASSES
 )
 def class_size(database: RdsMySql) -> Breaches:
     """The instance class of the database has a size that RDS sells."""
@@ -158,7 +159,7 @@ def class_size(database: RdsMySql) -> Breaches:
 
 @DATA.warning(
     28,
-    "cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
+    f"{CFN_LINT}, derived from AWS price lists: a missing Region proves nothing",
     _DATE,
     by_hand=_LIST_CLASSES,
 )

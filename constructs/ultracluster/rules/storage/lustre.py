@@ -17,10 +17,11 @@ from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import other_tiers
 from ultracluster.rules.sets import FSX
+from ultracluster.rules.sources import BOTOCORE
 from ultracluster.software.node_image import node_image
 
-CREATE = "botocore 1.44.5 fsx: CreateFileSystem"
-CREATE_LUSTRE = "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration"
+CREATE = f"{BOTOCORE} fsx: CreateFileSystem"
+CREATE_LUSTRE = f"{BOTOCORE} fsx: CreateFileSystemLustreConfiguration"
 
 TieredLustre = Persistent1SsdLustre | Persistent1HddLustre | Persistent2SsdLustre
 """Deployments whose throughput is chosen by tier."""
@@ -121,7 +122,7 @@ def _client(image: Image) -> str | None:
     return named or lustre_client(image.os)
 
 
-@FSX.error(6, "botocore 1.44.5 fsx: CreateFileSystemLustreMetadataConfiguration, Iops")
+@FSX.error(6, f"{BOTOCORE} fsx: CreateFileSystemLustreMetadataConfiguration, Iops")
 def metadata_iops(settings: Persistent2SsdLustre | IntelligentTieringLustre) -> Breaches:
     """metadata_iops is a number that FSx provisions."""
     iops, accepted = settings.metadata_iops, lustre(settings.deployment).metadata_iops

@@ -14,15 +14,15 @@ from ultracluster.config.remedy import write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HYPERPOD, MNT, SLURM
+from ultracluster.rules.sources import PCLUSTER
 
 DATE = "2026-11-21"
 FSX_API = "SageMaker API reference, ClusterFsxLustreConfig and ClusterFsxOpenZfsConfig (MountPath)"
-PACKAGE = "aws-parallelcluster 3.16.1"
 
 
 @MNT.error(
     1,
-    f"{FSX_API}; {PACKAGE}, DuplicateMountDirValidator (a warning there for local disks); "
+    f"{FSX_API}; {PCLUSTER}, DuplicateMountDirValidator (a warning there for local disks); "
     "mount(8): a mount hides what was mounted there before",
     DATE,
 )
@@ -43,7 +43,7 @@ def mounts_differ(cluster: Cluster) -> Breaches:
     2,
     "Filesystem Hierarchy Standard 3.0; SageMaker API reference, ClusterEbsVolumeConfig "
     "(/opt/sagemaker); awslabs/awsome-distributed-ai, hyperpod-mental-model.md; "
-    f"{PACKAGE}, SharedStorageMountDirValidator",
+    f"{PCLUSTER}, SharedStorageMountDirValidator",
     DATE,
 )
 def mounts_spare_system(cluster: Cluster) -> Breaches:

@@ -17,6 +17,7 @@ from ultracluster.config.storage import NewOpenZfs, Persistent2SsdLustre
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import other_deployment, other_tiers, without_efa
 from ultracluster.rules.sets import FSX
+from ultracluster.rules.sources import CFN_LINT
 from ultracluster.rules.zones import in_local_zone
 
 
@@ -61,7 +62,7 @@ def deployment_offered(settings: NewLustre, facts: LustreFacts, home: Region, ne
 
 @FSX.warning(
     34,
-    "cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::FSx::FileSystem",
+    f"{CFN_LINT}: CloudFormation schemas by Region, AWS::FSx::FileSystem",
     by_hand="aws fsx describe-file-systems --region <region>",
 )
 def region_has_fsx(settings: NewLustre | NewOpenZfs, home: Region) -> Breaches:

@@ -7,8 +7,9 @@ from ultracluster.config.remedy import write
 from ultracluster.config.storage import NewOpenZfs
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import FSX
+from ultracluster.rules.sources import BOTOCORE
 
-_CREATE_OPENZFS = "botocore 1.44.5 fsx: CreateFileSystemOpenZFSConfiguration"
+_CREATE_OPENZFS = f"{BOTOCORE} fsx: CreateFileSystemOpenZFSConfiguration"
 
 
 @FSX.error(40, f"{_CREATE_OPENZFS}, ThroughputCapacity and DeploymentType")
@@ -23,7 +24,7 @@ def openzfs_throughput(settings: NewOpenZfs) -> Breaches:
         )
 
 
-@FSX.error(41, "botocore 1.44.5 fsx: CreateFileSystem, StorageCapacity")
+@FSX.error(41, f"{BOTOCORE} fsx: CreateFileSystem, StorageCapacity")
 def openzfs_capacity(settings: NewOpenZfs) -> Breaches:
     """The capacity of an OpenZFS file system is one that FSx makes."""
     sizes = openzfs(settings.deployment).capacity

@@ -8,9 +8,10 @@ from ultracluster.config.storage import DataRepository, ScratchLustre, Storage
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import other_deployment
 from ultracluster.rules.sets import DATA
+from ultracluster.rules.sources import BOTOCORE
 
 
-@DATA.warning(1, "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, DeploymentType")
+@DATA.warning(1, f"{BOTOCORE} fsx: CreateFileSystemLustreConfiguration, DeploymentType")
 def scratch_protected(settings: ScratchLustre, environment: Environment) -> Breaches:
     """A protected environment keeps no data on scratch storage."""
     if environment.protect:
@@ -22,7 +23,7 @@ def scratch_protected(settings: ScratchLustre, environment: Environment) -> Brea
         )
 
 
-@DATA.warning(5, "botocore 1.44.5 fsx: CreateFileSystem, KmsKeyId")
+@DATA.warning(5, f"{BOTOCORE} fsx: CreateFileSystem, KmsKeyId")
 def scratch_key(settings: ScratchLustre, storage: Storage) -> Breaches:
     """storage.key is not given for a scratch file system, which cannot use it."""
     if storage.key:
@@ -33,7 +34,7 @@ def scratch_key(settings: ScratchLustre, storage: Storage) -> Breaches:
         )
 
 
-@DATA.warning(6, "botocore 1.44.5 fsx: AutoExportPolicy, EventType DELETED")
+@DATA.warning(6, f"{BOTOCORE} fsx: AutoExportPolicy, EventType DELETED")
 def deletion_exported(link: DataRepository, environment: Environment) -> Breaches:
     """Deleting a protected file does not delete its last copy."""
     if environment.protect and link.bucket and "deleted" in link.export_events:

@@ -14,9 +14,10 @@ from ultracluster.config.storage import DataRepository
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.lustre_changes import other_deployment
 from ultracluster.rules.sets import FSX
+from ultracluster.rules.sources import BOTOCORE, CFN_LINT
 
 _FOLDERS = "data_repositories"
-_CREATE = "botocore 1.44.5 fsx: CreateDataRepositoryAssociation"
+_CREATE = f"{BOTOCORE} fsx: CreateDataRepositoryAssociation"
 _NO_LINE_BREAKS = re.compile(r"[\x00\x85\u2028\u2029\r\n]")
 
 
@@ -123,7 +124,7 @@ def link_prefix(link: DataRepository) -> Breaches:
     )
 
 
-@FSX.error(57, "AWS::FSx::DataRepositoryAssociation (cfn-lint 1.58.0): Events has unique items")
+@FSX.error(57, f"AWS::FSx::DataRepositoryAssociation ({CFN_LINT}): Events has unique items")
 def link_events(link: DataRepository) -> Breaches:
     """No import or export event is given twice."""
     for key, events in (("import_events", link.import_events), ("export_events", link.export_events)):

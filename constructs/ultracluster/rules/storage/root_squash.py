@@ -10,9 +10,10 @@ from ultracluster.config.remedy import DROP, ask, drop, whole, write
 from ultracluster.config.storage import NewOpenZfs
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import FSX, SLURM
+from ultracluster.rules.sources import BOTOCORE
 
 
-@FSX.error(30, "botocore 1.44.5 fsx: LustreRootSquashConfiguration")
+@FSX.error(30, f"{BOTOCORE} fsx: LustreRootSquashConfiguration")
 def root_squash_ids(settings: NewLustre) -> Breaches:
     """Root squash changes both user and group, or neither."""
     squash = settings.root_squash
@@ -25,7 +26,7 @@ def root_squash_ids(settings: NewLustre) -> Breaches:
         )
 
 
-@FSX.error(31, "botocore 1.44.5 fsx: LustreNoSquashNid")
+@FSX.error(31, f"{BOTOCORE} fsx: LustreNoSquashNid")
 def root_squash_clients(settings: NewLustre) -> Breaches:
     """Each client that root squash exempts is an NID of Lustre (10.0.1.6@tcp)."""
     for index, nid in enumerate(settings.root_squash.exempt_clients if settings.root_squash else ()):

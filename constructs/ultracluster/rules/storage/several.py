@@ -20,6 +20,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.people import homes_of
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import FSX, HPS, KUBERNETES, PCL, SLURM
+from ultracluster.rules.sources import BOTOCORE
 
 _DATE = "2026-11-23"
 _HERE = "this configuration: storage.further_lustre"
@@ -69,7 +70,7 @@ def lustre_for_all_groups(facts: LustreFacts, cluster: Cluster) -> Breaches:
 
 @FSX.error(
     74,
-    "botocore 1.44.5 sagemaker: ClusterInstanceStorageConfigs, four at most; volumes and homes take three",
+    f"{BOTOCORE} sagemaker: ClusterInstanceStorageConfigs, four at most; volumes and homes take three",
     _DATE,
     kinds=HPS.kinds,
 )

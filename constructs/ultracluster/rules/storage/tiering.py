@@ -7,9 +7,10 @@ from ultracluster.config.remedy import beside, drop, inside, write
 from ultracluster.config.storage import IntelligentTieringLustre
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import FSX
+from ultracluster.rules.sources import BOTOCORE
 from ultracluster.rules.storage.lustre import CREATE_LUSTRE
 
-_CACHE = "botocore 1.44.5 fsx: LustreReadCacheConfiguration"
+_CACHE = f"{BOTOCORE} fsx: LustreReadCacheConfiguration"
 
 
 @FSX.error(20, f"{CREATE_LUSTRE}, ThroughputCapacity")
