@@ -12,17 +12,18 @@ import json
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
+from datetime import date, datetime
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel, Field, create_model
 
 from ultracluster.cli.documents import DOCUMENTS, SCHEMAS, schema_file, schema_id
-from ultracluster.plan.environment_plan import NOT_IN_DOCUMENT, Plan
+from ultracluster.cli.json_rows import Key, keys_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = ROOT / "tests" / "cli" / "json_keys.json"
@@ -49,29 +50,48 @@ def schema_of(name: str) -> dict[str, Any]:
 
 @cache
 def model_of(kind: type) -> type[BaseModel]:
-    """A model with the keys of a TypedDict, or with the fields and properties of a data class."""
-    hints = get_type_hints(kind)
-    required: frozenset[str] = getattr(kind, "__required_keys__", frozenset(hints))
+    """A model with the keys of a TypedDict, or with those of a data class (`json_rows`)."""
+    required: frozenset[str] = getattr(kind, "__required_keys__", frozenset())
     if is_dataclass(kind):
-        names = [field.name for field in fields(kind)]
-        properties = {
-            name: get_type_hints(member.fget)["return"]
-            for name, member in vars(kind).items()
-            if isinstance(member, property) and not name.startswith("_")
-        }
-        hints = {name: hints[name] for name in names} | properties
-        required = frozenset(hints)
-    if kind is Plan:
-        hints = {name: hint for name, hint in hints.items() if name not in NOT_IN_DOCUMENT}
-    texts = attribute_docstrings(kind)
+        columns = {key.name: _column(kind, key) for key in keys_of(kind)}
+        required = frozenset(columns)
+    else:
+        texts = attribute_docstrings(kind)
+        columns = {name: (hint, texts.get(name)) for name, hint in _hints(kind).items()}
     rows: dict[str, Any] = {
-        name: (
-            _plain(hint),
-            Field(... if name in required else None, description=texts.get(name)),
-        )
-        for name, hint in hints.items()
+        name: (_plain(hint), Field(... if name in required else None, description=text))
+        for name, (hint, text) in columns.items()
     }
     return create_model(kind.__name__, __doc__=inspect.getdoc(kind), **rows)
+
+
+def _column(kind: type, key: Key) -> tuple[Any, str | None]:
+    """Type and description of a key, those of the attribute at its path."""
+    hint, text, null = cast("Any", kind), None, key.empty_is_null
+    for name in key.path:
+        options = (
+            [one for one in get_args(hint) if one is not type(None)] if type(None) in get_args(hint) else []
+        )
+        null |= bool(options)
+        owner = (options or get_args(hint) or [hint])[0]
+        member = inspect.getattr_static(owner, name, None)
+        getter = member.fget if isinstance(member, property) else member if callable(member) else None
+        hint = _hints(getter)["return"] if getter else _hints(owner)[name]
+        text = attribute_docstrings(owner).get(name)
+    if not text and datetime in (hint, *get_args(hint)):
+        text = "ISO 8601."
+    hint = eval(key.type) if key.type else hint  # noqa: S307 (a row of ours)
+    return (hint | None if null else hint), text
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Type hints, also of names that are imported for type checkers only."""
+    module = sys.modules[kind.__module__]
+    names: dict[str, Any] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            exec(ast.unparse(ast.Module(node.body, [])), names)  # noqa: S102 (imports of ours)
+    return get_type_hints(kind, localns=names)
 
 
 def attribute_docstrings(kind: type) -> dict[str, str]:
@@ -164,7 +184,7 @@ def _plain(hint: Any) -> Any:
         return list[_plain(inner[0])]
     if origin in (dict, Mapping):
         return dict[str, _plain(inner[1])]
-    return hint
+    return str if hint in (datetime, date, Path) else hint
 
 
 def _tidy(schema: Any) -> Any:

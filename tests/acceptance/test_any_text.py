@@ -15,6 +15,7 @@ from judged_logs import FAULTS, GOOD, P4D, change, interleaved
 from nccl_logs import Log
 
 from ultracluster.acceptance import judge, parse
+from ultracluster.cli.json_rows import plain
 
 PIECES = st.sampled_from(
     [
@@ -41,7 +42,7 @@ def test_no_text_raises(pieces: list[str]) -> None:
         report = judge(parse("".join(pieces)), instance_type=kind, nodes=nodes)
 
         assert report.verdict != "pass"
-        assert json.loads(json.dumps(report.as_json(), allow_nan=False))["verdict"] == report.verdict
+        assert json.loads(json.dumps(plain(report), allow_nan=False))["verdict"] == report.verdict
         assert report.as_text()
 
 

@@ -16,6 +16,7 @@ from script_modules import script_module
 from ultracluster.acceptance.lines import Process
 from ultracluster.acceptance.runs import Figures, Rank, Row, Run
 from ultracluster.acceptance.slow_node import Comparison, compare
+from ultracluster.cli.json_rows import plain
 
 PLANNER = script_module(ROOT / "lifecycle_scripts" / "acceptance", "next_pairs")
 FASTEST = 365.0
@@ -231,7 +232,7 @@ def test_a_slow_node_fails_although_the_whole_reaches_its_gate() -> None:
     assert report.verdict == "fail"
     assert report.reason == "slow: ip-10-1-0-24 180.00 GB/s, others 365.00 (51 % below)"
     assert "180.00  ip-10-1-0-23 + ip-10-1-0-24  slow: ip-10-1-0-24" in report.as_text()
-    pairs = report.as_json()["pairs"]
+    pairs = plain(report)["pairs"]
     assert pairs["slow"] == [
         {"nodes": ["ip-10-1-0-24"], "busbw": 180.0, "others_busbw": 365.0, "outcome": "fail"}
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from project import ENVIRONMENTS
 
+from ultracluster.cli.json_rows import plain
 from ultracluster.model import resolve
 from ultracluster.plan.billed import billed
 from ultracluster.plan.cost import Estimate, estimate
@@ -304,7 +304,7 @@ def test_without_any_price_the_cost_is_unknown_and_never_0(monkeypatch: pytest.M
     assert (told.per_hour, told.per_month, told.most_per_month, told.strict_per_month) == (None,) * 4
     assert told.text == f"unknown: none of the {told.things} billed items has a price"
     assert told.short == "cost unknown"
-    document = json.loads(json.dumps(document_of(found)))
+    document = plain(document_of(found))
     assert (document["estimate"], document["at_most"], document["strict"]) == (None, None, None)
     assert document["lines"][0]["cost"] is None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ultracluster.acceptance.runs import Row
-from ultracluster.acceptance.slow_node import Comparison, Suspect
+from ultracluster.acceptance.slow_node import Comparison
 
 Verdict = Literal["pass", "fail", "not judged"]
 Outcome = Literal["pass", "fail", "not judged", "warn", "info"]
@@ -74,39 +74,6 @@ class Report:
         ]
         return "; ".join(figures) or "all checks"
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain data, for `json.dumps`."""
-        return {
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "instance_type": self.instance_type,
-            "nodes": list(self.nodes),
-            "ranks": self.ranks,
-            "nics": list(self.nics),
-            "versions": dict(self.versions),
-            "checks": [
-                {
-                    "id": check.id,
-                    "outcome": check.outcome,
-                    "message": check.message,
-                    "run": check.run,
-                    "place": check.place,
-                }
-                for check in self.checks
-            ],
-            "curves": [
-                {
-                    "run": curve.run,
-                    "nodes": list(curve.nodes),
-                    "ranks": curve.ranks,
-                    "average_busbw": curve.average,
-                    "rows": [_row(row) for row in curve.rows],
-                }
-                for curve in self.curves
-            ],
-            "pairs": _comparison(self.pairs) if self.pairs else None,
-        }
-
     def as_text(self) -> str:
         """For a person; the last line is the verdict."""
         lines = [f"{self.instance_type}, {len(self.nodes)} nodes, {self.ranks} ranks: {' '.join(self.nodes)}"]
@@ -162,36 +129,3 @@ def _pairs(comparison: Comparison) -> list[str]:
         mark = f"  slow: {', '.join(nodes)}" if nodes else "  slow" if pair.nodes in paths else ""
         lines.append(f"{pair.busbw:>12.2f}  {' + '.join(pair.nodes)}{mark}")
     return lines
-
-
-def _comparison(pairs: Comparison) -> dict[str, Any]:
-    return {
-        "median_busbw": pairs.median,
-        "limits": {"warn": pairs.limits.warn, "fail": pairs.limits.fail},
-        "slow_nodes": list(pairs.slow_nodes),
-        "slow": [_suspect(suspect) for suspect in pairs.slow],
-        "slow_paths": [_suspect(suspect) for suspect in pairs.slow_paths],
-        "not_judged": [{"node": node, "reason": why} for node, why in pairs.not_judged.items()],
-        "pairs": [
-            {"nodes": list(pair.nodes), "size": pair.size, "busbw": pair.busbw, "distance": pair.distance}
-            for pair in pairs.pairs
-        ],
-    }
-
-
-def _suspect(suspect: Suspect) -> dict[str, Any]:
-    return {
-        "nodes": list(suspect.nodes),
-        "busbw": suspect.busbw,
-        "others_busbw": suspect.others,
-        "outcome": "fail" if suspect.failed else "warn",
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    halves = {"out_of_place": row.out_of_place, "in_place": row.in_place}
-    return {"size": row.size} | {
-        name: half
-        and {"time_us": half.time_us, "algbw": half.algbw, "busbw": half.busbw, "wrong": half.wrong}
-        for name, half in halves.items()
-    }

@@ -32,11 +32,11 @@ class Figures:
 
     time_us: float
     algbw: float
-    """GB/s"""
+    """GB/s."""
     busbw: float
-    """GB/s"""
+    """GB/s."""
     wrong: float | None
-    """Wrong values; None: not checked (`-c 0`)."""
+    """Wrong values, where they were checked (not with `-c 0`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Literal
 
 from ultracluster.acceptance.runs import Run
 
@@ -41,7 +42,7 @@ class Pair:
     busbw: float
     """GB/s; the median where the pair ran several times, in either direction."""
     distance: int | None = None
-    """Layers of switches between the nodes; None: not known."""
+    """Layers of switches between the nodes; null: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,24 @@ class Suspect:
     """Below the limit of a failure; else below that of a warning."""
 
     @property
+    def outcome(self) -> Literal["fail", "warn"]:
+        return "fail" if self.failed else "warn"
+
+    @property
     def text(self) -> str:
         below = 100 * (1 - self.busbw / self.others)
         return (
             f"{' + '.join(self.nodes)} {self.busbw:.2f} GB/s, others {self.others:.2f} ({below:.0f} % below)"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A node that cannot be judged."""
+
+    node: str
+    """Empty: no node can be judged."""
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,11 @@ class Comparison:
     """Slow pairs of nodes that are fast with others."""
     not_judged: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why something cannot be decided, by node; by "" for all of them."""
+
+    @property
+    def unjudged(self) -> tuple[Unjudged, ...]:
+        """Nodes that cannot be judged."""
+        return tuple(Unjudged(*one) for one in self.not_judged.items())
 
     @property
     def slow_nodes(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ class Session:
     """What `aws ssm start-session` needs."""
 
     target: str
+    """Of Session Manager."""
     document: str
     """The environment's own session document; empty for the account's default."""
     region: str

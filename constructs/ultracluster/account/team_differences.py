@@ -17,6 +17,7 @@ class TeamDifference:
     what: Literal["account", "qos"]
     name: str
     kind: Kind
+    """Beside the document that nodes have."""
     details: tuple[str, ...] = ()
     """What is changed: `shares: 8 -> 16`, `alice joins`."""
 

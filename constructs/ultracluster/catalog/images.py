@@ -44,7 +44,7 @@ class Fact:
     """One value of an image, and who says so."""
 
     value: str | bool
-    """A version; False: held to be absent; True: present, its version is unknown."""
+    """A version; true: it is there in an unknown version; false: it is not there."""
     mark: Mark
     """`confirmed`: read in the maker's own notes or source for this release. `reported`: second-hand, a field
     report or a guide of another release. `inferred`: worked out. Only what is confirmed may end a node."""
@@ -53,6 +53,10 @@ class Fact:
     as_of: str
     """Date of the source, `yyyy[-mm[-dd]]`."""
     note: str = ""
+
+    @property
+    def origin(self) -> str:
+        return source(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,10 @@ class Place:
     """Date of the source, `yyyy[-mm[-dd]]`."""
     note: str = ""
 
+    @property
+    def origin(self) -> str:
+        return source(self.source)
+
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
@@ -78,6 +86,10 @@ class Advisory:
     by: Literal["maker", "field"]
     """What its maker withdraws is refused; what the field reports is warned of."""
     source: str
+
+    @property
+    def origin(self) -> str:
+        return source(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +106,13 @@ class Image:
     """As the lock files name it: `ubuntu22.04`, `al2023`."""
     arch: Literal["x86_64", "arm64"]
     kubernetes: str | None
+    """Kubernetes release; null elsewhere."""
     name: str
     """Name of the AMI, or the parameter that gives its id; empty where neither is known."""
     advisories: tuple[Advisory, ...]
     notes: str
     values: Mapping[str, Fact | None]
-    """By field; None where no source says."""
+    """By field; null is unknown, false is a no."""
     version: str | None = None
     """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
     places: Mapping[str, Place] = field(default_factory=dict[str, Place])

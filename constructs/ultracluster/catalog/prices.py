@@ -35,13 +35,13 @@ class Figure:
     key: str
     """What is sold: `ec2.TYPE`, `hyperpod.TYPE`, `nat`, `lustre.persistent-2-ssd.125`."""
     region: str
-    """Region, Local Zone or, for Spot, zone id of the figure; empty where its source does not say."""
+    """Region, Local Zone or, for Spot, zone id of the figure, where its source says so."""
     usd: float
     unit: PriceUnit
     """What `usd` buys: one of the things for an hour, a day or a month, or one GB of data."""
     source: str
     date: dt.date | None
-    """Day of the figure; None = undated."""
+    """Day of the figure, if it is dated."""
     verified: bool
     """False where it rests on a single source that is not the price list itself."""
     overtaken: bool = False

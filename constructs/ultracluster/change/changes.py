@@ -72,13 +72,14 @@ class Change:
     logical_id: str
     """Empty for the stack as a whole."""
     resource_type: str
+    """`AWS::FSx::FileSystem`; empty where it is gone."""
     path: str
     """Below Properties, as `InstanceGroups[train].InstanceCount`; empty for the resource as a whole."""
     verdict: Verdict
     reason: str
     source: str
     before: Any = None
-    """The value until now; None where there was none."""
+    """As it stands in the template; null where there was nothing."""
     after: Any = None
     refused: bool = False
     """AWS refuses the update, which is then rolled back."""

@@ -59,7 +59,7 @@ def judge(
             f"the catalogue does not know {instance_type}; similar: {similar}: its figures are only measured"
         )
     if as_json:
-        write_json("acceptance", report.as_json())
+        write_json("acceptance", report)
     else:
         typer.echo(report.as_text())
     raise typer.Exit(EXIT_CODES[report.verdict])

@@ -17,8 +17,8 @@ from ultracluster.cli.report import Paper
 from ultracluster.cli.terminal import coloured, width
 
 if TYPE_CHECKING:
-    from ultracluster.cli.documents.figures import Choice, RankRow, ReasonRow, TypeChoice
-    from ultracluster.plan.choice import Rank, Reason, Wanted
+    from ultracluster.cli.documents.figures import Choice, RankRow, TypeChoice
+    from ultracluster.plan.choice import Rank, Wanted
 
 
 def choose(
@@ -212,10 +212,7 @@ def _document(wanted: Wanted, ranks: list[Rank]) -> Choice:
             "instance_type": wanted.instance_type.name if wanted.instance_type else "",
         },
         "ranking": [_ranked(place, rank) for place, rank in enumerate(ranks, start=1)],
-        "comparison": {
-            title: {kind: _reason(reason) for kind, reason in row.items()}
-            for title, row in comparison().items()
-        },
+        "comparison": {title: dict(row) for title, row in comparison().items()},
     }
 
 
@@ -226,12 +223,8 @@ def _ranked(place: int, rank: Rank) -> RankRow:
         "title": rank.title,
         "possible": rank.possible,
         "lacks": rank.lacks,
-        "reasons": [_reason(one) for one in rank.reasons],
+        "reasons": list(rank.reasons),
     }
-
-
-def _reason(one: Reason) -> ReasonRow:
-    return {"title": one.title, "answer": one.answer, "words": one.words, "source": one.source}
 
 
 _MARKS = {"yes": "[green]+[/green]", "partly": "[yellow]~[/yellow]", "no": "[red]-[/red]"}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ultracluster.cli.report import Paper
 from ultracluster.model.checkpoints import state_gib
 from ultracluster.plan.training_model import size_text
-from ultracluster.plan.type_choice import TypePrice, TypeRow
+from ultracluster.plan.type_choice import TypeRow
 
 if TYPE_CHECKING:
-    from ultracluster.cli.documents.figures import TypeChoice, TypePriceRow, TypeRowDocument
+    from ultracluster.cli.documents.figures import TypeChoice
 
 ABOUT = (
     "nodes: those that hold the training state (mixed precision, Adam, without activations). PFLOPS: dense "
@@ -27,7 +27,7 @@ def as_document(parameters: float, rows: Sequence[TypeRow]) -> TypeChoice:
     return {
         "parameters": parameters,
         "state_gib": round(state_gib(parameters), 1),
-        "rows": [_row(row) for row in rows],
+        "rows": list(rows),
         "about": ABOUT,
     }
 
@@ -68,30 +68,3 @@ def as_text(parameters: float, rows: Sequence[TypeRow], width: int, *, colour: b
 def _usd(row: TypeRow, by: str) -> str:
     found = next((price for price in row.prices if price.by == by), None)
     return f"{found.usd:,.2f}" if found else "-"
-
-
-def _row(row: TypeRow) -> TypeRowDocument:
-    per_pflops, all_nodes = row.usd_per_pflops, row.nodes_usd
-    return {
-        "instance_type": row.instance_type,
-        "accelerator": row.accelerator,
-        "accelerators": row.accelerators,
-        "memory_gib": row.memory_gib,
-        "nodes": row.nodes,
-        "pflops": round(row.pflops, 3),
-        "efa_gbps": row.efa_gbps,
-        "prices": [_price(price) for price in row.prices],
-        "usd_per_pflops_hour": None if per_pflops is None else round(per_pflops, 4),
-        "nodes_usd_per_hour": None if all_nodes is None else round(all_nodes, 4),
-        "obtainable": list(row.obtainable),
-    }
-
-
-def _price(price: TypePrice) -> TypePriceRow:
-    return {
-        "usd_per_hour": round(price.usd, 6),
-        "by": price.by,
-        "region": price.figure.region,
-        "source": price.figure.source,
-        "date": str(price.figure.date) if price.figure.date else None,
-    }

@@ -79,10 +79,7 @@ def connect(
     if session.note:
         remark(session.note)
     if as_json:
-        write_json(
-            "connect",
-            {"target": session.target, "document": session.document, "command": session.command},
-        )
+        write_json("connect", session)
     elif not execute:
         typer.echo(shlex.join(session.command))
     if execute:

@@ -36,9 +36,7 @@ def as_document(found: Estimate, spent: Spending) -> SpentCost:
         "may_change": spent.estimated,
         "requests": spent.requests,
         "requests_usd": round(spent.fee, 2),
-        "rows": [
-            {"service": row.service, "usage": row.usage, "usd": round(row.usd, 2)} for row in spent.rows
-        ],
+        "rows": list(spent.rows),
         "notes": list(_notes(spent)),
     }
 

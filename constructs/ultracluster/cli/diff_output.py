@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ultracluster.change import Verdict, worst
+from ultracluster.change.changes import Change
 from ultracluster.change.report import Report, end, rows, title
 from ultracluster.cli.report import Paper, folded, markdown, markdown_table
 from ultracluster.cli.terminal import coloured, width
@@ -81,6 +83,15 @@ def as_markdown(report: Report) -> str:
     return "\n".join([*parts, "", *(f"{markdown(line)}  " for line in end(report))]).rstrip() + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedChange:
+    """One changed property of one resource, or the resource as a whole."""
+
+    change: Change
+    accepted: bool
+    """Its data may be lost, or lose a guard: --accept."""
+
+
 def as_document(report: Report) -> Diff:
     """Every change, for machines."""
     return {
@@ -93,22 +104,5 @@ def as_document(report: Report) -> Diff:
         "data_loss_not_accepted": report.lost,
         "data_at_risk_not_accepted": report.at_risk,
         "data_not_known_not_accepted": report.not_known,
-        "changes": [
-            {
-                "stack": change.stack,
-                "logical_id": change.logical_id,
-                "type": change.resource_type,
-                "path": change.path,
-                "verdict": change.verdict,
-                "refused": change.refused,
-                "order": list(change.order),
-                "replaces": change.replaces,
-                "accepted": change.resource in report.accepted,
-                "reason": change.reason,
-                "source": change.source,
-                "before": change.before,
-                "after": change.after,
-            }
-            for change in report.changes
-        ],
+        "changes": [JudgedChange(one, one.resource in report.accepted) for one in report.changes],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,8 @@ from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination, Fact
+    from ultracluster.account.doctor.known_failures import KnownFailure
+    from ultracluster.catalog.node_faults import Fault as NodeFault
     from ultracluster.cli.documents.cluster import Examined
     from ultracluster.config import Environment
 
@@ -85,41 +88,37 @@ def _read(log: list[str], config: Environment) -> Examination:
         refuse(f"--log: {error}. Give a file, a folder, or `-` for standard input.")
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A known failure that fits."""
+
+    failure: KnownFailure
+    evidence: list[str]
+    """Where it was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Harmless:
+    """A fault that asks nothing of a node, such as an application's error."""
+
+    fault: NodeFault
+    times: int
+    """Lines that have it."""
+
+
 def as_dict(found: Examination) -> Examined:
-    """The examination as JSON types."""
+    """The document of an examination."""
     labels = found.labels
     return {
         "healthy": found.healthy,
         "deployed": found.deployed,
         "causes": [
-            {
-                "id": one.failure.id,
-                "cause": one.failure.cause,
-                "certain": one.failure.certain,
-                "differs": one.failure.differs,
-                "do": one.failure.do,
-                "run": one.failure.run,
-                "page": one.failure.page,
-                "sources": list(one.failure.sources),
-                "evidence": [labels[number] for number in one.evidence],
-            }
-            for one in found.diagnoses
+            Cause(one.failure, [labels[number] for number in one.evidence]) for one in found.diagnoses
         ],
-        "benign": [
-            {"id": fault.id, "meaning": fault.meaning, "times": times} for fault, times in found.benign
-        ],
-        "facts": [
-            {
-                "source": fact.source,
-                "where": fact.where,
-                "text": fact.text,
-                "level": fact.level,
-                "when": fact.when.isoformat() if fact.when else None,
-            }
-            for fact in found.facts
-        ],
+        "benign": [Harmless(fault, times) for fault, times in found.benign],
+        "facts": found.facts,
         "logs": found.logs,
-        "sources": [{"name": one.name, "state": one.state, "why": one.why} for one in found.sources],
+        "sources": found.sources,
     }
 
 

@@ -170,19 +170,9 @@ def _document(
 ) -> Mapping[str, object]:
     return {
         "job": job,
-        "nodes": [
-            {
-                "name": seat.name,
-                "path": seat.place["path"] if seat.place else [],
-                "ultraserver": seat.place["block"] if seat.place else None,
-            }
-            for seat in found
-        ],
-        "unknown": list(judged.unknown),
-        "layers": [
-            {"layer": layer.name, "switches": dict(layer.spans), "best": list(layer.best)}
-            for layer in judged.layers
-        ],
+        "nodes": found,
+        "unknown": judged.unknown,
+        "layers": judged.layers,
         "good": judged.good,
         "topology": {"kind": known.kind, "writer": known.writer, "why": known.why} if known else None,
     }

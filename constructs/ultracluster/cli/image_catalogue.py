@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
@@ -11,7 +12,6 @@ from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
     from ultracluster.catalog.images import Fact, Image
-    from ultracluster.cli.documents.software import ImageRow, ImageValue
 
 _COLUMNS = ("kernel", "nvidia_driver", "neuron_driver", "efa_installer", "slurm")
 
@@ -34,7 +34,7 @@ def list_images(
             refuse(f"{option} {given!r} is none of: {', '.join(known)}")
     found = [one for one in images() if family in ("", one.family) and os in ("", one.os)]
     if as_json:
-        write_json("images", {"images": [_row(one) for one in found]})
+        write_json("images", {"images": found})
         return
     if not found:
         typer.echo("no images")
@@ -71,7 +71,7 @@ def show(
     except UnknownImageError as error:
         refuse(str(error.args[0]))
     if as_json:
-        write_json("image", {"image": {**_row(one), "values": _values(one)}})
+        write_json("image", {"image": KnownImage(one)})
         return
     typer.echo(f"{one.id}: {one.family} {one.release}, {one.os} on {one.arch}")
     if one.name:
@@ -95,40 +95,11 @@ def show(
     typer.echo(text_table(("field", "value", "mark", "source"), rows))
 
 
-def _row(one: Image) -> ImageRow:
-    from ultracluster.catalog.images import source
+@dataclass(frozen=True, slots=True)
+class KnownImage:
+    """An image with its values."""
 
-    return {
-        "id": one.id,
-        "family": one.family,
-        "release": one.release,
-        "date": one.date,
-        "os": one.os,
-        "arch": one.arch,
-        "kubernetes": one.kubernetes,
-        "name": one.name,
-        "notes": one.notes,
-        "advisories": [
-            {"text": note.text, "by": note.by, "source": source(note.source)} for note in one.advisories
-        ],
-    }
-
-
-def _values(one: Image) -> dict[str, ImageValue | None]:
-    """By field; null where it is unknown."""
-    from ultracluster.catalog.images import source
-
-    return {
-        field: fact
-        and {
-            "value": fact.value,
-            "mark": fact.mark,
-            "source": source(fact.source),
-            "as_of": fact.as_of,
-            "note": fact.note,
-        }
-        for field, fact in one.values.items()
-    }
+    image: Image
 
 
 def _value(fact: Fact | None, doubt: str = "~") -> str:

@@ -13,7 +13,7 @@ import typer
 from ultracluster.cli.draft_words import schema_line
 from ultracluster.cli.environments import JsonOption, ProfileOption, refuse
 from ultracluster.cli.file_output import write_new
-from ultracluster.cli.json_output import finding_row, write_json
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.terminal import remark, width
 from ultracluster.config.plain_text import one_line
 
@@ -206,9 +206,6 @@ def _document(found: Imported, sources: list[str], to: Path | None, text: str) -
         "region": found.environment.region,
         "file": str(to) if to else None,
         "text": text,
-        "rows": [
-            {"outcome": row.outcome, "where": row.where, "why": row.why, "todo": row.todo}
-            for row in found.rows
-        ],
-        "findings": [finding_row(one) for one in found.findings],
+        "rows": list(found.rows),
+        "findings": list(found.findings),
     }

@@ -58,7 +58,6 @@ from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
-    from ultracluster.cli.documents.jobs import JobRow
     from ultracluster.jobs.queue.protocol import Queue, QueuedJob, Submission
     from ultracluster.model import Cluster
 
@@ -204,7 +203,7 @@ def submit(
             return
         job = _watch(queue, job, again, quiet=as_json)
     if as_json:
-        write_json("job", {"environment": cluster.name, "job": row_of(job)})
+        write_json("job", {"environment": cluster.name, "job": job})
     raise typer.Exit(0 if job.state == "completed" else 1)
 
 
@@ -226,7 +225,7 @@ def list_jobs(
             found = queue.jobs(everyone=everyone or team is not None)
         jobs = [job for job in found if team in (None, job.team)]
     if as_json:
-        write_json("jobs", {"environment": cluster.name, "jobs": [row_of(job) for job in jobs]})
+        write_json("jobs", {"environment": cluster.name, "jobs": jobs})
         return
     if not jobs:
         typer.echo("No jobs." if everyone or team else "No jobs of yours; --all shows those of everybody.")
@@ -424,7 +423,7 @@ def _watch(queue: Queue, job: QueuedJob, again: Again, *, quiet: bool) -> Queued
 
 def _tell(job: QueuedJob, queue: Queue, environment: str, again: Again, *, as_json: bool) -> None:
     if as_json:
-        write_json("job", {"environment": environment, "job": row_of(job)})
+        write_json("job", {"environment": environment, "job": job})
         return
     for note in job.notes:
         remark(one_line(note))
@@ -435,20 +434,6 @@ def _tell(job: QueuedJob, queue: Queue, environment: str, again: Again, *, as_js
             f"`{again('logs', job.id, '--follow')}` shows what it prints."
         )
     )
-
-
-def row_of(job: QueuedJob) -> JobRow:
-    """A job as JSON types."""
-    return {
-        "id": job.id, "name": job.name, "user": job.user, "team": job.team, "state": job.state,
-        "detail": job.detail, "why": job.why, "nodes": list(job.nodes), "wanted_nodes": job.wanted_nodes,
-        "submitted": _iso(job.submitted), "started": _iso(job.started), "ended": _iso(job.ended),
-        "exit_code": job.exit_code, "restarts": job.restarts, "log": job.log or None,
-    }  # fmt: skip
-
-
-def _iso(value: object) -> str | None:
-    return value.isoformat() if hasattr(value, "isoformat") else None  # pyright: ignore
 
 
 __all__ = ["cancel", "list_jobs", "logs", "submit"]

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ultracluster.cli.documents import schema_id
+from ultracluster.cli.json_rows import plain
 
 if TYPE_CHECKING:
-    from ultracluster.cli.documents.checks import FindingRow
     from ultracluster.config.findings import Finding
 
 _ASKED: ContextVar[bool] = ContextVar("json", default=False)
@@ -40,18 +40,19 @@ JsonOption = Annotated[
 ]
 
 
-def write_json(name: str, document: Mapping[str, Any]) -> None:
+def write_json(name: str, document: Mapping[str, Any] | object) -> None:
     """Print a document of this kind on standard output.
 
     Args:
         name: of a row of `ultracluster.cli.documents.DOCUMENTS`.
+        document: a data class, or keys with values; `json_rows` has the keys of data classes.
     """
     typer.echo(document_text(name, document))
 
 
-def document_text(name: str, document: Mapping[str, Any]) -> str:
+def document_text(name: str, document: Mapping[str, Any] | object) -> str:
     """The document as it is printed; dates are ISO 8601."""
-    text = json.dumps({"schema": schema_id(name), **document}, indent=2, default=_iso)
+    text = json.dumps({"schema": schema_id(name), **plain(document)}, indent=2, default=_iso)
     return text.replace("##[", "#\\u0023[")  # which the log of a workflow would obey
 
 
@@ -63,25 +64,7 @@ def write_refusal(why: str, findings: Sequence[Finding] = (), code: int = 2) -> 
 
 def write_error(why: str, findings: Sequence[Finding] = (), code: int = 2) -> None:
     """An `error` document on standard output."""
-    rows = [finding_row(one) for one in findings]
-    write_json("error", {"message": why, "exit_code": code, "findings": rows})
-
-
-def finding_row(finding: Finding) -> FindingRow:
-    """A finding as JSON types."""
-    place = finding.location
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "path": finding.dotted,
-        "message": finding.message,
-        "instead": finding.instead,
-        "remedy": finding.remedy.as_json(),  # pyright: ignore[reportReturnType]  # plain dicts of that shape
-        "file": place.file if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "acknowledged": finding.acknowledged or None,
-    }
+    write_json("error", {"message": why, "exit_code": code, "findings": findings})
 
 
 def _iso(value: Any) -> str:

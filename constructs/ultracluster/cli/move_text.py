@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ultracluster.cli.json_output import finding_row
 from ultracluster.cli.report import markdown
 from ultracluster.config.findings import dotted
 from ultracluster.config.remedy import DROP, flow
@@ -173,18 +172,9 @@ def as_dict(move: Move) -> MovePlan:
         "zone_id": move.target.zone_id,
         "why": move.target.reason or None,
         "problems": unsold(move),
-        "findings": [finding_row(one) for one in move.findings],
-        "parts": [
-            {"what": one.what, "becomes": one.becomes, "how": one.how, "least_hours": _round(one.least_hours)}
-            for one in move.parts
-        ],
-        "steps": [
-            {
-                "what": one.what, "why": one.why or None, "commands": list(one.commands), "back": one.back,
-                "gate": one.gate, "downtime": one.downtime, "deletes": one.deletes,
-            }
-            for one in move.steps
-        ],
+        "findings": list(move.findings),
+        "parts": list(move.parts),
+        "steps": list(move.steps),
         "edits": [
             {
                 "path": dotted(one.path),

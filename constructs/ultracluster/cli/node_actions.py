@@ -382,13 +382,12 @@ def report(outcomes: Sequence[Outcome], as_json: bool, running: Running | None =
     Args:
         running: the jobs that ran on the nodes; none where jobs were not in question.
     """
-    from ultracluster.account.nodes import node as model
 
     sys.stderr.flush()
     if as_json:
-        made: dict[str, Any] = {"outcomes": [model.as_json(one) for one in outcomes]}
+        made: dict[str, Any] = {"outcomes": outcomes}
         if running:
-            made["jobs"] = [model.as_json(job) for job in running.jobs]
+            made["jobs"] = running.jobs
             made["jobs_unknown"] = running.unknown or None
         write_json("outcomes", made)
         return

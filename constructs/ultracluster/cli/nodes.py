@@ -73,7 +73,6 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List every node, also those that HyperPod still waits for. Changes nothing."""
-    from ultracluster.account.nodes import node as model
 
     fleet = open_fleet(environment, profile)
     nodes = [
@@ -82,7 +81,7 @@ def list_(
         if group in (None, node.group) and (status is None or status.lower() == node.status.lower())
     ]
     if as_json:
-        write_json("nodes", {"nodes": [model.as_json(node) for node in nodes]})
+        write_json("nodes", {"nodes": nodes})
         return
     rows = [
         (

@@ -147,21 +147,7 @@ def as_dict(
         "sections": {group: [_row(row) for row in rows] for group, rows in report.sections.items()},
     }
     if requests is not None:
-        made["requests"] = [
-            {
-                "service": one.service,
-                "code": one.code,
-                "quota": one.name,
-                "current": one.current,
-                "asked": one.asked,
-                "state": one.state,
-                "status": one.status or None,
-                "why": one.why or None,
-                "id": one.id or None,
-                "when": one.when.isoformat() if one.when else None,
-            }
-            for one in requests
-        ]
+        made["requests"] = list(requests)
     return made
 
 

@@ -11,11 +11,11 @@ from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.release_files import CacheOption, lock_file
 from ultracluster.cli.release_lock import lock
 from ultracluster.cli.release_mirror import mirror
-from ultracluster.cli.release_online import answer_lines, answer_row, ask_sources, exit_code
+from ultracluster.cli.release_online import answer_lines, ask_sources, exit_code
 from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
-    from ultracluster.cli.documents.software import ConstraintRow, ReleaseRow
+    from ultracluster.cli.documents.software import ReleaseRow
     from ultracluster.software import Artifact, Component, Release, Verdict
     from ultracluster.software.records import Checked
 
@@ -109,19 +109,18 @@ def check(
     verdicts, too_old = solve(found), every_instance_breach(found)
     broken = [verdict for verdict in verdicts if verdict.blocks]
     if as_json:
-        rows = [_verdict(verdict) for verdict in verdicts]
         write_json(
             "release-check",
             {
                 "release": found.release,
-                "constraints": rows,
-                "instance_types": [_verdict(verdict) for verdict in too_old],
+                "constraints": verdicts,
+                "instance_types": too_old,
                 "artefacts": recorded.total,
                 "checked": recorded.checked,
                 "unrecorded": [f"{row.component}: {row.name}: {row.detail}" for row in recorded.open],
                 "contradictions": list(recorded.contradictions),
                 "only_bundled": list(only_bundled(found)),
-                "sources": [answer_row(answer) for answer in answers],
+                "sources": answers,
             },
         )
     else:
@@ -201,20 +200,6 @@ def _print_verdict(verdict: Verdict, *, broken: str = "BROKEN") -> None:
     if verdict.state == "broken":
         typer.echo(f"        {row.why}")
     typer.echo(f"        {row.source} ({row.date})")
-
-
-def _verdict(verdict: Verdict) -> ConstraintRow:
-    row = verdict.constraint
-    return {
-        "id": row.id,
-        "state": verdict.state,
-        "severity": row.severity,
-        "title": row.title,
-        "detail": verdict.detail,
-        "why": row.why,
-        "source": row.source,
-        "date": row.date,
-    }
 
 
 def _kind(part: Component) -> str:

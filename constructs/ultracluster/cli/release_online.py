@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ultracluster.cli.progress import LateBar
 
 if TYPE_CHECKING:
-    from ultracluster.cli.documents.software import SourceAnswer
     from ultracluster.software import Release
     from ultracluster.supply.downloads import Limits
     from ultracluster.supply.online import Answer, State
@@ -67,16 +66,6 @@ def answer_lines(answers: Sequence[Answer]) -> Iterator[str]:
         counts = Counter(answer.state for answer in answers)
         found = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
         yield f"sources: {', '.join(found)}"
-
-
-def answer_row(answer: Answer) -> SourceAnswer:
-    """An answer as JSON types."""
-    return {
-        "component": answer.component,
-        "what": answer.what,
-        "state": answer.state,
-        "detail": answer.detail,
-    }
 
 
 def exit_code(answers: Sequence[Answer]) -> int:

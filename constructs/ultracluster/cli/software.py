@@ -79,11 +79,10 @@ def update(
     from ultracluster.account import software_update
     from ultracluster.account.aws import AccountError
     from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-    from ultracluster.account.nodes.node import as_json as plain
 
     def finish(outcomes: list[Outcome]) -> NoReturn:
         if as_json:
-            write_json("outcomes", {"outcomes": [plain(one) for one in outcomes]})
+            write_json("outcomes", {"outcomes": outcomes})
         else:
             for one in outcomes:
                 typer.echo(one_line(f"{one.group}: {one.result}" + (f": {one.why}" if one.why else "")))
@@ -150,7 +149,6 @@ def pin(
     from ultracluster.account import software_pins
     from ultracluster.account.aws import AccountError
     from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-    from ultracluster.account.nodes.node import as_json as plain
 
     config = load_environment(environment)
     cluster = resolve(config)
@@ -165,7 +163,7 @@ def pin(
         refuse(str(error))
     found = software_pins.pins(live, cluster.in_service, group or [])
     if as_json:
-        write_json("outcomes", {"outcomes": [plain(one) for one in found]})
+        write_json("outcomes", {"outcomes": found})
     else:
         for one in found:
             if one.result != "would":

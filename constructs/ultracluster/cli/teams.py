@@ -72,10 +72,7 @@ def apply(
             "teams",
             {
                 "environment": cluster.name,
-                "changes": [
-                    {"what": one.what, "name": one.name, "change": one.kind, "details": list(one.details)}
-                    for one in found
-                ],
+                "changes": found,
                 "document": before.uri,
                 "uploaded": not (dry_run or same),
                 "notes": notes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ultracluster.cli import doctor
 from ultracluster.config.plain_text import one_line
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination
     from ultracluster.account.wait import NodeSeen, Result
     from ultracluster.account.wait.smoke import Smoke
-    from ultracluster.cli.documents.cluster import Acceptance, Waited
+    from ultracluster.cli.documents.cluster import Waited
 
 
 def exit_code(result: Result, smokes: Sequence[Smoke], *, strict: bool) -> int:
@@ -50,39 +50,9 @@ def as_dict(
         "group": result.group or None,
         "node": result.node or None,
         "seconds": round(result.seconds),
-        "groups": [
-            {
-                "name": group.name,
-                "wanted": group.wanted,
-                "ready": group.up,
-                "note": group.note or None,
-                "failed": group.failed or None,
-                "nodes": [
-                    {
-                        "id": node.id,
-                        "state": node.state,
-                        "why": node.why or None,
-                        "degraded": list(node.degraded),
-                        "gone": node.gone,
-                    }
-                    for node in group.nodes
-                ],
-            }
-            for group in result.look.groups
-        ],
+        "groups": list(result.look.groups),
         "not_judged": list(result.look.unproven),
-        "collectives": [
-            {
-                "group": one.group,
-                "verdict": one.verdict,
-                "reason": one.reason,
-                "command": one.command or None,
-                "nodes": list(one.nodes),
-                "logs": one.logs or None,
-                "report": cast("Acceptance", one.report.as_json()) if one.report else None,
-            }
-            for one in smokes
-        ],
+        "collectives": list(smokes),
         "doctor": doctor.as_dict(found) if found else None,
     }
 

@@ -21,7 +21,9 @@ class Location:
 
     file: str
     line: int
+    """From 1."""
     column: int
+    """From 1, in characters."""
     text: str = ""
     length: int = 1
 
@@ -34,6 +36,7 @@ class Finding:
     """One thing that is wrong: what and why (`message`), where, and what fixes it."""
 
     code: str
+    """Id of the rule; `ultracluster rules CODE` has it in full."""
     severity: Severity
     message: str
     path: YamlPath = ()
@@ -41,7 +44,7 @@ class Finding:
     """With paths from the top of the file."""
     location: Location | None = None
     acknowledged: str = ""
-    """The reason given in `acknowledge:`; empty when the finding is not acknowledged."""
+    """The reason for which the warning is accepted."""
 
     @property
     def blocks(self) -> bool:
@@ -50,11 +53,12 @@ class Finding:
 
     @property
     def instead(self) -> str:
-        """The remedy in words."""
+        """The remedy in words; empty without."""
         return self.remedy.text(self.path)
 
     @property
     def dotted(self) -> str:
+        """`node_groups.train.mounts[0]`."""
         return dotted(self.path)
 
     @property

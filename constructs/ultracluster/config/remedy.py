@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypedDict, cast
 
 from ultracluster.config.yaml_path import YamlPath, dotted
 
@@ -31,6 +31,27 @@ class Drop(Enum):
 DROP = Drop.DROP
 
 
+class ChangeRow(TypedDict, total=False):
+    """One change of a file: a value written, a key removed or renamed."""
+
+    path: list[str | int]
+    """Keys and positions from the top of the file."""
+    value: Any
+    remove: bool
+    rename: str
+
+
+class RemedyRow(TypedDict):
+    """What mends a finding."""
+
+    options: list[list[ChangeRow]]
+    """Each a set of changes that mends it."""
+    lacking: Lacking | None
+    """Why there is no option: only a person can choose, a value is needed that only the user knows, or
+    something is to be done outside the file."""
+    note: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One change of the file: `path` gets `value`, goes (`DROP`), or has its last key renamed."""
@@ -39,7 +60,7 @@ class Change:
     value: Any = DROP
     rename: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> ChangeRow:
         if self.rename:
             return {"path": list(self.path), "rename": self.rename}
         if self.value is DROP:
@@ -100,7 +121,7 @@ class Remedy:
         """In words, for a finding at `path`."""
         return "; ".join(filter(None, (_in_words(self.options, path), self.note)))
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> RemedyRow:
         return {
             "options": [[change.as_json() for change in option] for option in self.options],
             "lacking": self.lacking,

@@ -31,10 +31,10 @@ class Part:
 
     what: str
     becomes: Becomes
+    """`carries over`, `copied`, `bought again`, `made again` or `to decide`."""
     how: str
     least_hours: float | None = None
-    """Copying it when it is full, at the speed of the slower file system; None: nothing is copied, or how
-    long it takes is unknown."""
+    """Copying it when it is full; null: nothing is copied, or how long it takes is unknown."""
     early: bool = False
     """It is copied before the second environment is deployed, which reads it then."""
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ultracluster.catalog import is_local_zone, ultraservers, zone_region
 from ultracluster.catalog.prices import (
+    HOURS_PER_MONTH,
     REFERENCE_REGIONS,
     Figure,
     Own,
@@ -32,6 +33,22 @@ Mark = Literal["", "old", "undated", "derived", "elsewhere", "not priced", "by u
 that of the Region in a Local Zone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """USD; a month has 730 hours."""
+
+    hour: float | None
+    day: float | None
+    month: float | None
+
+
+def periods(per_hour: float | None) -> Periods | None:
+    """The same by the hour, the day and the month."""
+    if per_hour is None:
+        return None
+    return Periods(*(round(per_hour * hours, 6) for hours in (1, 24, HOURS_PER_MONTH)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """An item with its price."""
@@ -39,13 +56,18 @@ class Line:
     item: Item
     figure: Figure | None
     mark: Mark
+    """Why the strict sum leaves it out: `old`, `undated`, `derived`, `elsewhere`."""
     days_old: int | None
-    """Age of the price; None without one or without a date."""
+    """Age of the price, where it has a date."""
 
     @property
     def per_hour(self) -> float | None:
         """USD per hour of what there always is; None without a price, or where use decides."""
         return self._at(self.item.quantity)
+
+    @property
+    def cost(self) -> Periods | None:
+        return periods(self.per_hour)
 
     @property
     def most_per_hour(self) -> float | None:
@@ -54,7 +76,7 @@ class Line:
 
     @property
     def prepaid(self) -> bool:
-        """A Capacity Block or training plan: a fee for a number of days."""
+        """Whether it is paid before it is used, and not in the sums by hour."""
         return self.item.purchase in PREPAID
 
     def _at(self, quantity: float) -> float | None:

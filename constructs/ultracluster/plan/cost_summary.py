@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ultracluster.catalog.prices import HOURS_PER_MONTH, YOUNG, Figure
+from ultracluster.catalog.prices import HOURS_PER_MONTH, YOUNG
 from ultracluster.model import Cluster
-from ultracluster.plan.cost import Estimate, Idle, Line, estimate
+from ultracluster.plan.cost import Estimate, Idle, estimate, periods
 from ultracluster.plan.cost_parts import CostPart, cost_parts
 from ultracluster.plan.node_order import NodeOrder
 from ultracluster.plan.price_file import PriceFile
@@ -190,78 +190,31 @@ def document(found: Estimate) -> dict[str, Any]:
         "currency": "USD",
         "hours_per_month": HOURS_PER_MONTH,
         "summary": summary(found).document(),
-        "estimate": _periods(found.per_hour),
-        "at_most": _periods(found.most_per_hour),
-        "strict": _periods(found.strict_per_hour),
+        "estimate": periods(found.per_hour),
+        "at_most": periods(found.most_per_hour),
+        "strict": periods(found.strict_per_hour),
         "complete": found.complete,
         "not_priced": [line.item.what for line in found.not_priced],
         "days": found.days,
         "upfront": _rounded(found.upfront),
         "by_use": [line.item.what for line in found.by_use],
         "faults": list(found.faults),
-        "lines": [_line(line) for line in found.lines],
-        "committed_one_year": [
-            {
-                "group": one.group,
-                "by": one.by,
-                "price": _price(one.figure),
-                "on_demand": _price(one.on_demand),
-            }
-            for one in found.committed
-        ],
-        "savings_plans": [asdict(plan) for plan in found.savings_plans],
+        "lines": found.lines,
+        "committed_one_year": found.committed,
+        "savings_plans": found.savings_plans,
         "idle": {
             "group": idle.group,
             "instance_type": idle.instance_type,
             "prepaid": idle.prepaid,
             "mark": idle.mark or None,
-            "node": _periods(idle.node_per_hour),
+            "node": periods(idle.node_per_hour),
             "job_groups": list(idle.job_groups),
             "job_nodes": idle.job_nodes,
-            "job": _periods(idle.job_per_hour),
+            "job": periods(idle.job_per_hour),
         }
         if idle
         else None,
     }
-
-
-def _line(line: Line) -> dict[str, Any]:
-    item = line.item
-    return {
-        "area": item.area,
-        "what": item.what,
-        "purchase": item.purchase,
-        "quantity": item.quantity,
-        "at_most": item.greatest,
-        "unit": item.unit,
-        "mark": line.mark or None,
-        "days_old": line.days_old,
-        "upfront": line.prepaid,
-        "note": item.note or None,
-        "price": _price(line.figure),
-        "cost": _periods(line.per_hour),
-    }
-
-
-def _price(figure: Figure | None) -> dict[str, Any] | None:
-    if figure is None:
-        return None
-    return {
-        "usd": round(figure.usd, 8),
-        "per": figure.unit,
-        "region": figure.region or None,
-        "source": figure.source,
-        "date": str(figure.date) if figure.date else None,
-        "verified": figure.verified,
-        "live": figure.live,
-    }
-
-
-def _periods(per_hour: float | None) -> dict[str, float | None] | None:
-    if per_hour is None:
-        return None
-    hours = {"hour": 1, "day": 24, "month": HOURS_PER_MONTH}
-    return {name: _rounded(per_hour * number) for name, number in hours.items()}
 
 
 def _rounded(usd: float | None) -> float | None:

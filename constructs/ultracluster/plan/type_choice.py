@@ -32,7 +32,7 @@ class TypePrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRow:
-    """One instance type. None is unknown, never 0."""
+    """An instance type for a model; null is unknown, never 0."""
 
     instance_type: str
     accelerators: int

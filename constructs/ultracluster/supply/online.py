@@ -44,6 +44,7 @@ class Answer:
     what: str
     """The file, or the package with the address of its repository."""
     state: State
+    """`proven`, `there`, `differs`, `gone`, `unanswered` or `not-asked`."""
     detail: str
     """Describe what the answer proves, or what is wrong."""
 

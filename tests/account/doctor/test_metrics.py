@@ -23,6 +23,7 @@ from ultracluster.account.doctor.metrics import examine_metrics, expressions, qu
 from ultracluster.account.metrics_query import Answer, MetricsQuery, Sample
 from ultracluster.catalog.metrics import metric
 from ultracluster.cli.doctor import as_dict, as_text
+from ultracluster.cli.json_rows import plain
 from ultracluster.metrics.expressions import names, scoped
 from ultracluster.model import Cluster, resolve
 
@@ -280,7 +281,7 @@ def test_doctor_names_the_sick_node_from_a_real_prometheus(monkeypatch: pytest.M
     assert "! metrics: files: n2: Lustre" in text and "does not answer" in text
     assert "the last XID of GPU 0 is 79" in text
     assert "times as long as the median of job" in text
-    assert "3 nodes tell their metrics" in json.dumps(as_dict(found))
+    assert "3 nodes tell their metrics" in json.dumps(plain(as_dict(found)), default=str)
     assert not found.healthy
 
 

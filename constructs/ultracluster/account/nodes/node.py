@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from ultracluster.account.aws import certainly_refused
 
@@ -61,6 +61,7 @@ class Outcome:
     """What came of a request for one node."""
 
     node: str
+    """Id of the node; the group, where the request is for one."""
     result: Result
     """`accepted` by AWS, `already` so (nothing to do), `would` be asked (dry run), `refused` before AWS was
     asked, `failed` in AWS, `unknown`: no answer came, and it may have been accepted."""
@@ -104,14 +105,6 @@ def nearest(name: str, nodes: Iterable[Node]) -> str:
     names = [one for node in nodes for one in (node.id, node.logical_id, node.dns.split(".")[0]) if one]
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-def as_json(value: Any) -> dict[str, Any]:
-    """A dataclass as JSON types; times are ISO 8601."""
-    return {
-        key: entry.isoformat() if isinstance(entry, datetime) else entry
-        for key, entry in asdict(value).items()
-    }
 
 
 def entrance(nodes: Iterable[Node], logins: set[str]) -> Node | None:

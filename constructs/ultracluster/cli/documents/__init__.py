@@ -27,13 +27,13 @@ _NODES = tuple(f"nodes {name}" for name in ("reboot", "replace", "delete", "heal
 
 DOCUMENTS: dict[str, Document] = {
     "acceptance": Document(
-        1, ("acceptance judge",), "The verdict on logs of nccl-tests", "cli.documents.cluster:Acceptance"
+        1, ("acceptance judge",), "The verdict on logs of nccl-tests", "acceptance.report:Report"
     ),
     "capacity": Document(
         1, ("capacity search",), "Offers of capacity", "cli.documents.cluster:CapacitySearch"
     ),
     "choose": Document(1, ("choose",), "Orchestrators by rank", "cli.documents.figures:Choice"),
-    "connect": Document(1, ("connect",), "How a shell on a node is opened", "cli.documents.cluster:Session"),
+    "connect": Document(1, ("connect",), "How a shell on a node is opened", "account.sessions:Session"),
     "cost": Document(1, ("cost",), "An estimate; null is unknown, never 0", "cli.documents.figures:Cost"),
     "diff": Document(1, ("diff",), "The blast radius of a change", "cli.documents.change:Diff"),
     "doctor": Document(1, ("doctor",), "What is wrong with a cluster", "cli.documents.cluster:Examined"),

@@ -2,36 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from ultracluster.change.changes import Verdict
-
-
-class ChangedProperty(TypedDict):
-    """One changed property of one resource, or the resource as a whole."""
-
-    stack: str
-    logical_id: str
-    """Empty for the stack as a whole."""
-    type: str
-    """`AWS::FSx::FileSystem`; empty where it is gone."""
-    path: str
-    """Below Properties; empty for the resource as a whole."""
-    verdict: Verdict
-    refused: bool
-    """AWS refuses the update, which is then rolled back."""
-    order: list[str]
-    """The deployments in which a refused change works, first to last, those of several reasons one after the
-    other; empty where none is known."""
-    replaces: bool
-    """The resource as a whole goes."""
-    accepted: bool
-    """Its data may be lost, or lose a guard: --accept."""
-    reason: str
-    source: str
-    before: Any
-    """As it stands in the template; null where there was nothing."""
-    after: Any
+from ultracluster.cli.diff_output import JudgedChange
 
 
 class Diff(TypedDict):
@@ -50,5 +24,5 @@ class Diff(TypedDict):
     """Of what loses a guard, or is left behind; `STACK/TerminationProtection` and `STACK/data` of a stack."""
     data_not_known_not_accepted: list[str]
     """Resources with data of which no source says what the change does."""
-    changes: list[ChangedProperty]
+    changes: list[JudgedChange]
     """The worst first."""

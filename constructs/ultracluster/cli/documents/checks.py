@@ -2,58 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
-from ultracluster.config.findings import Severity
-
-
-class ChangeRow(TypedDict, total=False):
-    """One change of a file: a value written, a key removed or renamed."""
-
-    path: list[str | int]
-    """Keys and positions from the top of the file."""
-    value: Any
-    remove: bool
-    rename: str
-
-
-class RemedyRow(TypedDict):
-    """What mends a finding."""
-
-    options: list[list[ChangeRow]]
-    """Each a set of changes that mends it."""
-    lacking: Literal["decision", "fact", "action"] | None
-    """Why there is no option: only a person can choose, a value is needed that only the user knows, or
-    something is to be done outside the file."""
-    note: str | None
-
-
-class FindingRow(TypedDict):
-    """One thing that is wrong with an environment."""
-
-    code: str
-    """Id of the rule; `ultracluster rules CODE` has it in full."""
-    severity: Severity
-    path: str
-    """`node_groups.train.mounts[0]`."""
-    message: str
-    instead: str
-    """The remedy in words; empty without."""
-    remedy: RemedyRow
-    file: str | None
-    line: int | None
-    """From 1."""
-    column: int | None
-    """From 1, in characters."""
-    acknowledged: str | None
-    """The reason for which the warning is accepted."""
+from ultracluster.account.quotas.requests import Request
+from ultracluster.config.findings import Finding, Severity
 
 
 class Refusal(TypedDict):
     message: str
     """What standard error says, too."""
     exit_code: int
-    findings: list[FindingRow]
+    findings: list[Finding]
     """Empty unless an environment file is what is wrong."""
 
 
@@ -66,7 +25,7 @@ class ValidatedFile(TypedDict):
     warnings: int
     """Without those that are acknowledged."""
     acknowledged: int
-    findings: list[FindingRow]
+    findings: list[Finding]
 
 
 class Validation(TypedDict):
@@ -124,22 +83,6 @@ class QuotaCheckRow(CheckRow, total=False):
     """Where the question is about one."""
 
 
-class QuotaRequest(TypedDict):
-    """An increase of a quota."""
-
-    service: str
-    code: str
-    quota: str
-    current: float
-    asked: float
-    state: str
-    status: str | None
-    why: str | None
-    id: str | None
-    when: str | None
-    """ISO 8601."""
-
-
 class PreflightReport(TypedDict):
     environment: str
     region: str
@@ -153,7 +96,7 @@ class PreflightReport(TypedDict):
 
 
 class Preflight(PreflightReport, total=False):
-    requests: list[QuotaRequest]
+    requests: list[Request]
     """With --request-quotas."""
     business_case: list[str]
     """With --request-quotas: the text for AWS and the lead time; empty where instances have quota enough."""

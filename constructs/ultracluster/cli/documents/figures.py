@@ -2,62 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypedDict
 
-from ultracluster.plan.choice import Answer
+from ultracluster.account.spending import Spent
+from ultracluster.catalog.prices import SavingsPlan
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.plan.choice import Reason
+from ultracluster.plan.cost import Committed, Line, Periods
 from ultracluster.plan.cost_summary import CostPlan
-
-
-class Periods(TypedDict):
-    """USD; a month has 730 hours."""
-
-    hour: float | None
-    day: float | None
-    month: float | None
-
-
-class Price(TypedDict):
-    """One price, and how old it is."""
-
-    usd: float
-    per: str
-    region: str | None
-    source: str
-    date: str | None
-    verified: bool
-    """False where it rests on a single source that is not the price list itself."""
-    live: bool
-    """Asked of AWS just now."""
-
-
-class CostLine(TypedDict):
-    """One thing that is billed."""
-
-    area: str
-    what: str
-    purchase: str
-    quantity: float
-    at_most: float
-    """With all that may be added."""
-    unit: str
-    mark: str | None
-    """Why the strict sum leaves it out: `old`, `undated`, `derived`, `elsewhere`."""
-    days_old: int | None
-    upfront: bool
-    """Whether it is paid before it is used, and not in the sums by hour."""
-    note: str | None
-    price: Price | None
-    cost: Periods | None
-
-
-class Committed(TypedDict):
-    """A group's price with a commitment of one year."""
-
-    group: str
-    by: str
-    """Name of the commitment: a Reserved Instance or a Savings Plan."""
-    price: Price | None
-    on_demand: Price | None
+from ultracluster.plan.type_choice import TypeRow
 
 
 class IdleCost(TypedDict):
@@ -72,26 +26,6 @@ class IdleCost(TypedDict):
     job_nodes: int
     job: Periods | None
     """While a job on all its nodes waits."""
-
-
-class SavingsPlanRow(TypedDict):
-    """Greatest discount of a Savings Plan on the on-demand price."""
-
-    kind: str
-    name: str
-    most_percent: int
-    note: str
-    source: str
-    date: str
-
-
-class SpentRow(TypedDict):
-    """One group of usage types of one service."""
-
-    service: str
-    usage: str
-    """The usage type without Region and what follows: `BoxUsage`, `Cluster`."""
-    usd: float
 
 
 class SpentCost(TypedDict):
@@ -110,7 +44,7 @@ class SpentCost(TypedDict):
     requests: int
     requests_usd: float
     """Cost of the question itself."""
-    rows: list[SpentRow]
+    rows: list[Spent]
     notes: list[str]
 
 
@@ -140,9 +74,9 @@ class CostReport(TypedDict):
     """What only use decides, and no sum has."""
     faults: list[str]
     """Why prices of a file could not be used."""
-    lines: list[CostLine]
+    lines: list[Line]
     committed_one_year: list[Committed]
-    savings_plans: list[SavingsPlanRow]
+    savings_plans: list[SavingsPlan]
     """Those that may cover its instances on demand."""
     idle: IdleCost | None
 
@@ -179,15 +113,6 @@ class WantedRow(TypedDict):
     """Empty: not decided."""
 
 
-class ReasonRow(TypedDict):
-    """How an orchestrator answers to one wish."""
-
-    title: str
-    answer: Answer
-    words: str
-    source: str
-
-
 class RankRow(TypedDict):
     """An orchestrator and how it suits."""
 
@@ -199,38 +124,7 @@ class RankRow(TypedDict):
     """Whether nothing that is asked for is refused."""
     lacks: int
     """The least suits best."""
-    reasons: list[ReasonRow]
-
-
-class TypePriceRow(TypedDict):
-    """A list price of one node."""
-
-    usd_per_hour: float
-    by: str
-    region: str
-    source: str
-    date: str | None
-
-
-class TypeRowDocument(TypedDict):
-    """An instance type for a model; null is unknown, never 0."""
-
-    instance_type: str
-    accelerator: str
-    accelerators: int
-    memory_gib: float
-    """Accelerator memory of one node."""
-    nodes: int
-    """Number that holds the training state at the least."""
-    pflops: float
-    """Dense BF16 of one node, at the peak."""
-    efa_gbps: float | None
-    prices: list[TypePriceRow]
-    """The lowest known of each kind."""
-    usd_per_pflops_hour: float | None
-    nodes_usd_per_hour: float | None
-    obtainable: list[str]
-    """Kinds of capacity that some orchestrator has it by."""
+    reasons: list[Reason]
 
 
 class TypeChoice(TypedDict):
@@ -238,7 +132,7 @@ class TypeChoice(TypedDict):
 
     parameters: float
     state_gib: float
-    rows: list[TypeRowDocument]
+    rows: list[TypeRow]
     about: str
 
 
@@ -247,7 +141,7 @@ class ChoiceReport(TypedDict):
 
     wanted: WantedRow
     ranking: list[RankRow]
-    comparison: dict[str, dict[str, ReasonRow]]
+    comparison: Mapping[str, Mapping[OrchestratorKind, Reason]]
     """Every feature, then each orchestrator's answer."""
 
 

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from ultracluster.cli.documents.checks import FindingRow
-from ultracluster.imports.ledger import Outcome
-
-
-class ImportedRow(TypedDict):
-    """One thing that is not in the environment as it was."""
-
-    outcome: Outcome
-    where: str
-    """Place in what was imported; of what is assumed or put right, the place in the environment."""
-    why: str
-    todo: str
+from ultracluster.config.findings import Finding
+from ultracluster.imports.ledger import Row
 
 
 class Import(TypedDict):
@@ -29,6 +19,6 @@ class Import(TypedDict):
     """Where it was written; null where it was not."""
     text: str
     """The environment file."""
-    rows: list[ImportedRow]
-    findings: list[FindingRow]
+    rows: list[Row]
+    findings: list[Finding]
     """Warnings that `validate` prints of it."""

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import TypedDict
 
-
-class JobRow(TypedDict):
-    """One job."""
-
-    id: str
-    """Slurm's number; on Kubernetes `namespace/name`."""
-    name: str
-    user: str
-    team: str
-    state: Literal["waiting", "running", "completed", "failed", "cancelled", "unknown"]
-    detail: str
-    """The scheduler's own word for the state."""
-    why: str
-    """Why it waits, or how it ended."""
-    nodes: list[str]
-    """Those that it has, or had."""
-    wanted_nodes: int | None
-    submitted: str | None
-    started: str | None
-    ended: str | None
-    exit_code: int | None
-    """Of a job that ended by itself."""
-    restarts: int
-    log: str | None
-    """Where its output is, if that is a file."""
+from ultracluster.jobs.queue.protocol import QueuedJob
 
 
 class JobDocument(TypedDict):
     environment: str
-    job: JobRow
+    job: QueuedJob
 
 
 class JobList(TypedDict):
     environment: str
-    jobs: list[JobRow]
+    jobs: list[QueuedJob]
 
 
 class JobPlan(TypedDict):

@@ -4,34 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from ultracluster.cli.documents.checks import FindingRow
-
-
-class MovedPart(TypedDict):
-    """A part of the environment and what becomes of it."""
-
-    what: str
-    becomes: str
-    """`carries over`, `copied`, `bought again`, `made again` or `to decide`."""
-    how: str
-    least_hours: float | None
-    """Copying it when it is full; null: nothing is copied, or how long it takes is unknown."""
-
-
-class MoveStep(TypedDict):
-    """One step; each is done before the next."""
-
-    what: str
-    why: str | None
-    commands: list[str]
-    back: str
-    """What leads back from here."""
-    gate: bool
-    """The second environment has to pass here, or the move ends."""
-    downtime: bool
-    """No job runs from here to the next step."""
-    deletes: bool
-    """Something of the first environment goes."""
+from ultracluster.config.findings import Finding
+from ultracluster.moving.parts import Part
+from ultracluster.moving.steps import Step
 
 
 class MoveEdit(TypedDict):
@@ -67,10 +42,10 @@ class MovePlan(TypedDict):
     """Why it is that zone, where only a Region was asked for."""
     problems: list[str]
     """Why the target cannot be had as it is asked for."""
-    findings: list[FindingRow]
+    findings: list[Finding]
     """What the rules say of the second environment."""
-    parts: list[MovedPart]
-    steps: list[MoveStep]
+    parts: list[Part]
+    steps: list[Step]
     edits: list[MoveEdit]
     cost: MoveCost
     least_hours: float | None

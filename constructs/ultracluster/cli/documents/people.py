@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from ultracluster.account.team_differences import TeamDifference
+
 
 class UserRow(TypedDict):
     """One account."""
@@ -46,20 +48,9 @@ class UserToken(TypedDict):
     """When the token ends, in seconds since 1970."""
 
 
-class TeamChange(TypedDict):
-    """One account or QOS of Slurm."""
-
-    what: Literal["account", "qos"]
-    name: str
-    change: Literal["new", "changed", "removed", "same"]
-    """Beside the document that nodes have."""
-    details: list[str]
-    """What is changed, in words."""
-
-
 class Teams(TypedDict):
     environment: str
-    changes: list[TeamChange]
+    changes: list[TeamDifference]
     document: str
     """Where nodes find it."""
     uploaded: bool

@@ -4,55 +4,15 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from ultracluster.catalog.images import Image
+from ultracluster.cli.image_catalogue import KnownImage
 from ultracluster.software.lock import Release
-
-
-class Advisory(TypedDict):
-    """Why an image should not be used."""
-
-    text: str
-    by: str
-    """`maker`: it was withdrawn."""
-    source: str
-
-
-class ImageRow(TypedDict):
-    """A machine image of the catalogue."""
-
-    id: str
-    family: str
-    release: str
-    date: str
-    os: str
-    arch: str
-    kubernetes: str | None
-    """Kubernetes release; null elsewhere."""
-    name: str
-    notes: str
-    advisories: list[Advisory]
+from ultracluster.software.solver import Verdict
+from ultracluster.supply.online import Answer
 
 
 class ImageList(TypedDict):
-    images: list[ImageRow]
-
-
-class ImageValue(TypedDict):
-    """What an image brings of one thing, and who says so."""
-
-    value: str | bool
-    """A version; true: it is there in an unknown version; false: it is not there."""
-    mark: str
-    """How sure it is: `confirmed`, `reported` or `inferred`."""
-    source: str
-    as_of: str
-    note: str
-
-
-class KnownImage(ImageRow):
-    """An image with its values."""
-
-    values: dict[str, ImageValue | None]
-    """By field; null is unknown, false is a no."""
+    images: list[Image]
 
 
 class ImageDocument(TypedDict):
@@ -81,34 +41,10 @@ class ReleaseDocument(TypedDict):
     """The lock file."""
 
 
-class ConstraintRow(TypedDict):
-    """One constraint between versions, and whether it holds."""
-
-    id: str
-    state: str
-    severity: str
-    title: str
-    detail: str
-    why: str
-    source: str
-    date: str
-
-
-class SourceAnswer(TypedDict):
-    """Answer of a source about one file or package."""
-
-    component: str
-    what: str
-    state: str
-    """`proven`, `there`, `differs`, `gone`, `unanswered` or `not-asked`."""
-    detail: str
-    """Describe what the answer proves, or what is wrong."""
-
-
 class ReleaseCheck(TypedDict):
     release: str
-    constraints: list[ConstraintRow]
-    instance_types: list[ConstraintRow]
+    constraints: list[Verdict]
+    instance_types: list[Verdict]
     """Minimum versions of families of instance types that the release is below."""
     artefacts: int
     """Files and packages of repositories that it names."""
@@ -120,7 +56,7 @@ class ReleaseCheck(TypedDict):
     """Describe what differs from its record, with file and line."""
     only_bundled: list[str]
     """Components that only the EFA installer brings: nothing else of the release installs them."""
-    sources: list[SourceAnswer]
+    sources: list[Answer]
     """With `--online`: what each source has now."""
 
 

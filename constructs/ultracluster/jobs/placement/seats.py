@@ -49,6 +49,15 @@ class Seat:
     group: str
     place: Place | None
 
+    @property
+    def path(self) -> list[str]:
+        """Ids of its switches, from the widest to the leaf; empty where nobody tells."""
+        return list(self.place["path"]) if self.place else []
+
+    @property
+    def ultraserver(self) -> str | None:
+        return self.place["block"] if self.place else None
+
 
 def ask_script(*, job: str | None = None, nodes: Sequence[str] = ()) -> str:
     """A bash script that prints `node|NAME|ADDRESS` of a job's nodes, or of nodes by Slurm's names.
