@@ -7,7 +7,9 @@ what reads the nodes is in `nodes`, what is asked of whom in `scrape`.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ultracluster.catalog.metrics import series_names
@@ -22,6 +24,7 @@ from ultracluster.kubernetes.metrics.scrape import (
 )
 from ultracluster.kubernetes.pod_security import namespace_labels
 from ultracluster.kubernetes.tolerations import system_tolerations
+from ultracluster.kubernetes.yaml_template import filled
 from ultracluster.model import Cluster
 from ultracluster.model.metric_series import all_series
 from ultracluster.model.observability import observability_of
@@ -35,8 +38,7 @@ BYTES_OF_A_SAMPLE = 8
 """In the write-ahead log, compressed; measured at 2 to 6 for counters that move."""
 BUFFER_HOURS = 2
 """That the workspace may be away before samples are lost."""
-_NOBODY = 65534
-_RBAC = "rbac.authorization.k8s.io"
+_FILE = Path(__file__).with_name("objects.yaml")
 _URL = "https://workspace.invalid/"
 """Stands for the workspace in what tells one configuration from another: its address is known at deploy."""
 
@@ -85,29 +87,21 @@ def buffer_gib(cluster: Cluster) -> int:
 
 def agent(cluster: Cluster, *, remote_write_url: str) -> tuple[Manifest, ...]:
     """Prometheus in agent mode: it scrapes, keeps what it has not written on a bounded volume, and writes."""
-    rules = [
-        _rule("get list watch", "nodes", "pods"),
-        # Kueue asks the Kubernetes API whether the reader of its metrics may
-        {"nonResourceURLs": ["/metrics"], "verbs": ["get"]},
-    ]
-    objects = [*_account(AGENT, rules)]
+    objects: list[Manifest] = [*_account(AGENT, "agent_rules")]
     shards = agents(cluster)
     for shard in range(shards):
         text = agent_configuration(cluster, remote_write_url=remote_write_url, shard=shard, shards=shards)
-        known = agent_configuration(cluster, remote_write_url=_URL, shard=shard, shards=shards)
+        known = re.sub(f'"?{re.escape(remote_write_url)}"?', _URL, text)
         name = f"{AGENT}-{shard}"
+        prometheus = container(cluster, "prometheus", AGENT)
         objects += [
-            _object("v1", "ConfigMap", name, data={"prometheus.yml": text}),
+            _filled("configuration", name=name, text=text),
             _deployment(
                 cluster,
                 name,
                 AGENT,
-                account=AGENT,
-                containers=[_agent(cluster)],
-                volumes=[
-                    {"name": "configuration", "configMap": {"name": name}},
-                    {"name": "buffer", "emptyDir": {"sizeLimit": f"{buffer_gib(cluster)}Gi"}},
-                ],
+                _filled("agent", container=prometheus, hours=BUFFER_HOURS, port=AGENT_PORT),
+                volumes=_filled("agent_volumes", name=name, buffer=buffer_gib(cluster)),
                 annotations={"ultracluster/configuration": hashlib.sha256(known.encode()).hexdigest()},
             ),
         ]
@@ -116,55 +110,11 @@ def agent(cluster: Cluster, *, remote_write_url: str) -> tuple[Manifest, ...]:
 
 def state_metrics(cluster: Cluster) -> tuple[Manifest, ...]:
     """kube-state-metrics: only the metrics of the catalogue, and only the rights that these need."""
-    names = series_names(STATE_METRICS)
-    arguments = [
-        f"--port={STATE_PORT}",
-        "--telemetry-port=8081",
-        "--resources=nodes,pods",
-        f"--metric-allowlist={','.join(names)}",
-    ]
-    probe = {"httpGet": {"path": "/livez", "port": STATE_PORT}, "initialDelaySeconds": 5, "timeoutSeconds": 5}
-    made = container(
-        cluster,
-        STATE_METRICS,
-        args=arguments,
-        ports=[{"name": "metrics", "containerPort": STATE_PORT, "protocol": "TCP"}],
-        livenessProbe=probe,
-    )
+    plain, names = container(cluster, STATE_METRICS), ",".join(series_names(STATE_METRICS))
+    pod = _filled("state_metrics", container=plain, port=STATE_PORT, names=names)
     return (
-        *_account(STATE_METRICS, [_rule("list watch", "nodes", "pods")]),
-        _deployment(
-            cluster, STATE_METRICS, STATE_METRICS, account=STATE_METRICS, containers=[made], volumes=[]
-        ),
-    )
-
-
-def _agent(cluster: Cluster) -> Manifest:
-    def probe(path: str, delay: int) -> Manifest:
-        return {"httpGet": {"path": path, "port": AGENT_PORT}, "initialDelaySeconds": delay}
-
-    return container(
-        cluster,
-        "prometheus",
-        AGENT,
-        args=[
-            "--agent",
-            "--config.file=/etc/prometheus/prometheus.yml",
-            "--storage.agent.path=/buffer",
-            f"--storage.agent.retention.max-time={BUFFER_HOURS}h",
-            f"--web.listen-address=:{AGENT_PORT}",
-            # the address of a workspace that was replaced reaches the pod without a new one
-            "--enable-feature=auto-reload-config",
-        ],
-        # a network without a way out has only the Region's own endpoint of STS
-        env=[{"name": "AWS_STS_REGIONAL_ENDPOINTS", "value": "regional"}],
-        ports=[{"name": "metrics", "containerPort": AGENT_PORT, "protocol": "TCP"}],
-        readinessProbe=probe("/-/ready", 5),
-        livenessProbe=probe("/-/healthy", 60),
-        volumeMounts=[
-            {"name": "configuration", "mountPath": "/etc/prometheus", "readOnly": True},
-            {"name": "buffer", "mountPath": "/buffer"},
-        ],
+        *_account(STATE_METRICS, "state_rules"),
+        _deployment(cluster, STATE_METRICS, STATE_METRICS, pod),
     )
 
 
@@ -172,56 +122,29 @@ def _deployment(
     cluster: Cluster,
     name: str,
     app: str,
+    container: Manifest,
     *,
-    account: str,
-    containers: list[Manifest],
-    volumes: list[Manifest],
+    volumes: list[Manifest] | None = None,
     annotations: dict[str, str] | None = None,
 ) -> Manifest:
-    labels = {APP_LABEL: app, "app.kubernetes.io/instance": name}
-    metadata: Manifest = {"labels": labels, **({"annotations": annotations} if annotations else {})}
-    tolerations = system_tolerations(cluster)
-    return _object(
-        "apps/v1",
-        "Deployment",
-        name,
-        spec={
-            "replicas": 1,
-            "selector": {"matchLabels": labels},
-            # two at once would write the same samples twice
-            "strategy": {"type": "Recreate"},
-            "template": {
-                "metadata": metadata,
-                "spec": {
-                    "serviceAccountName": account,
-                    "enableServiceLinks": False,
-                    "priorityClassName": PRIORITY,
-                    "nodeSelector": {ROLE_LABEL: "system"},
-                    **({"tolerations": tolerations} if tolerations else {}),
-                    "securityContext": {
-                        "runAsNonRoot": True,
-                        "runAsUser": _NOBODY,
-                        "runAsGroup": _NOBODY,
-                        "fsGroup": _NOBODY,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
-                    "containers": containers,
-                    **({"volumes": volumes} if volumes else {}),
-                },
-            },
-        },
+    return _filled(
+        "deployment",
+        name=name,
+        labels={APP_LABEL: app, "app.kubernetes.io/instance": name},
+        annotations=annotations,
+        account=app,
+        priority=PRIORITY,
+        node_selector={ROLE_LABEL: "system"},
+        tolerations=system_tolerations(cluster) or None,
+        container=container,
+        volumes=volumes,
     )
 
 
 def _namespace(cluster: Cluster) -> Manifest:
     settings = cluster.kubernetes
     assert settings
-    labels = namespace_labels("restricted", settings.kubernetes_version)
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": METRICS_NAMESPACE, "labels": labels},
-    }
+    return _filled("namespace", labels=namespace_labels("restricted", settings.kubernetes_version))
 
 
 def _policies(cluster: Cluster, *, agent: bool) -> tuple[Manifest, ...]:
@@ -229,54 +152,17 @@ def _policies(cluster: Cluster, *, agent: bool) -> tuple[Manifest, ...]:
     settings = cluster.kubernetes
     if not agent or settings is None or not settings.network_policies:
         return ()
-    let_in = {
-        "from": [{"podSelector": {"matchLabels": {APP_LABEL: AGENT}}}],
-        "ports": [{"protocol": "TCP", "port": STATE_PORT}],
-    }
-    return (
-        _policy("ultracluster-default-deny", {"podSelector": {}, "policyTypes": ["Ingress"]}),
-        _policy(
-            "ultracluster-state-metrics",
-            {
-                "podSelector": {"matchLabels": {APP_LABEL: STATE_METRICS}},
-                "policyTypes": ["Ingress"],
-                "ingress": [let_in],
-            },
-        ),
-    )
+    state, reader = {APP_LABEL: STATE_METRICS}, {APP_LABEL: AGENT}
+    return tuple(_filled("policies", state=state, agent=reader, port=STATE_PORT))
 
 
-def _policy(name: str, spec: Manifest) -> Manifest:
-    return _object("networking.k8s.io/v1", "NetworkPolicy", name, spec=spec)
-
-
-def _account(name: str, rules: list[Manifest]) -> tuple[Manifest, ...]:
+def _account(name: str, rules: str) -> tuple[Manifest, ...]:
     """A service account that may do this in every namespace."""
-    role = f"ultracluster-metrics-{name}"
-    return (
-        _object("v1", "ServiceAccount", name),
-        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": role}, "rules": rules},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": role},
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": METRICS_NAMESPACE}],
-        },
-    )
+    return tuple(_filled("account", name=name, rules=_filled(rules)))
 
 
-def _rule(verbs: str, *resources: str) -> Manifest:
-    return {"apiGroups": [""], "resources": list(resources), "verbs": verbs.split()}
-
-
-def _object(api: str, kind: str, name: str, **more: Any) -> Manifest:
-    return {
-        "apiVersion": api,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": METRICS_NAMESPACE},
-        **more,
-    }
+def _filled(template: str, **values: Any) -> Any:
+    return filled(_FILE, template, namespace=METRICS_NAMESPACE, **values)
 
 
 __all__: Sequence[str] = [

@@ -11,28 +11,26 @@ same as on Slurm nodes: `cluster`, `node`, `node_group`, `instance_type`, `insta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from ultracluster.catalog.metrics import metrics, series_names
+from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.kubernetes.isolation import METRICS_NAMESPACE, job_namespace
 from ultracluster.kubernetes.labels import GPU_LABEL
-from ultracluster.kubernetes.metrics.relabel import (
-    Job,
-    Step,
-    caps,
-    copied,
-    is_cluster,
-    kept,
-    node_label,
-    of_node_labels,
-)
+from ultracluster.kubernetes.topology import LAYERS, ULTRASERVER
+from ultracluster.kubernetes.yaml_template import filled
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
 from ultracluster.model.inference import serves
 from ultracluster.model.observability import assumed_role, observability_of, series_budget, workspace_region
 from ultracluster.model.team_shares import scheduler_of
 
+Job = dict[str, Any]
+Step = dict[str, Any]
+
+_FILE = Path(__file__).with_name("scrape.yaml")
 STATE_METRICS = "kube-state-metrics"
 NODE_PORT, DCGM_PORT, STATE_PORT, AGENT_PORT, KUEUE_PORT = 9100, 9400, 8080, 9095, 8443
 KUEUE_NAMESPACE = "kueue-system"
@@ -58,36 +56,23 @@ def agent_configuration(cluster: Cluster, *, remote_write_url: str, shard: int =
     jobs = [*_node_jobs(cluster), *_training(cluster, attach=True)]
     if shards > 1:
         for job in jobs:
-            job["relabel_configs"] += [
-                {
-                    "source_labels": ["__address__"],
-                    "modulus": shards,
-                    "target_label": "__tmp_shard",
-                    "action": "hashmod",
-                },
-                {"source_labels": ["__tmp_shard"], "regex": str(shard), "action": "keep"},
-            ]
+            job["relabel_configs"] += filled(_FILE, "shard", shard=str(shard), shards=shards)
     if shard == 0:
         jobs.append(_state(cluster))
         if scheduler_of(cluster) == "kueue":
             jobs.append(_kueue(cluster))
-    jobs.append(_own(cluster, shard))
-    # 1,000 samples are far below the megabyte that a request may have; 20 of them at once are 20,000 samples
-    # in a tenth of a second, and a throttled one is kept
-    queue = {
-        "capacity": 10_000,
-        "max_shards": 20,
-        "max_samples_per_send": 1_000,
-        "min_backoff": "1s",
-        "max_backoff": "30s",
-        "retry_on_http_429": True,
-    }
-    signed = {"region": workspace_region(cluster)}
-    if role := assumed_role(cluster):
-        signed["role_arn"] = role
-    write = {"url": remote_write_url, "sigv4": signed, "queue_config": queue}
-    every = _seconds(cluster)
-    return yaml_text({"global": _global(every), "scrape_configs": jobs, "remote_write": [write]})
+    jobs.append(_job(cluster, "own", 5_000, _kept(series_names("agent")), port=AGENT_PORT, shard=shard))
+    return yaml_text(
+        filled(
+            _FILE,
+            "agent",
+            seconds=_seconds(cluster),
+            jobs=jobs,
+            remote_write_url=remote_write_url,
+            region=workspace_region(cluster),
+            role=assumed_role(cluster) or None,
+        )
+    )
 
 
 def scraper_configuration(cluster: Cluster) -> str:
@@ -96,7 +81,7 @@ def scraper_configuration(cluster: Cluster) -> str:
     if training_is_scraped(cluster):
         jobs += _training(cluster, attach=False)
     every = max(LEAST_MANAGED_SECONDS, _seconds(cluster))
-    return yaml_text({"global": _global(every), "scrape_configs": jobs})
+    return yaml_text(filled(_FILE, "collector", seconds=every, jobs=jobs))
 
 
 def training_is_scraped(cluster: Cluster) -> bool:
@@ -138,172 +123,97 @@ def _groups_of(cluster: Cluster, maker: str) -> list[str]:
 
 
 def _of_nodes(cluster: Cluster, name: str, port: int, *, only: tuple[str, str] | None = None) -> Job:
-    steps: list[Step] = []
-    if only:
-        steps.append({"source_labels": [node_label(only[0])], "regex": only[1], "action": "keep"})
-    steps += [
-        {
-            "source_labels": ["__meta_kubernetes_node_address_InternalIP"],
-            "regex": "(.+)",
-            "replacement": f"$1:{port}",
-            "target_label": "__address__",
-        },
-        copied("__meta_kubernetes_node_name", "instance"),
-        copied("__meta_kubernetes_node_name", "node"),
-        # HyperPod's own id ends with the instance's, and so does the name of its nodes
-        *(
-            copied(f"__meta_kubernetes_node_{key}", "instance_id", regex=".*(i-[0-9a-f]{8,17})")
-            for key in ("name", "provider_id")
-        ),
-        *of_node_labels(),
-        is_cluster(cluster),
-    ]
-    return {
-        "job_name": name,
-        "kubernetes_sd_configs": [{"role": "node"}],
-        **caps(series_budget(cluster)),
-        "relabel_configs": steps,
-        "metric_relabel_configs": [
-            kept(series_names(name)),
-            # of the pod or the node, by version of dcgm-exporter: `node` says it for all
-            {"regex": "Hostname|hostname", "action": "labeldrop"},
-        ],
-    }
+    steps = [{"source_labels": [_node_label(only[0])], "regex": only[1], "action": "keep"}] if only else []
+    kept = _kept(series_names(name))
+    return _job(cluster, "nodes", series_budget(cluster), kept, name=name, port=port, only=steps)
 
 
 def _training(cluster: Cluster, *, attach: bool) -> list[Job]:
     """Pods of jobs that ask for it by the usual annotations: only what a training script says of itself.
 
     Each namespace has limits of its own: where there are too many targets Prometheus takes in none of them,
-    and a team must not be able to do that to another.
+    and a team must not be able to do that to another. Model servers have the same rules, and other names of
+    metrics; each is asked once.
     """
-    jobs = [_training_in(cluster, namespace, attach=attach) for namespace in job_namespaces(cluster)]
-    if not serves(cluster):
-        return jobs
-    servers = [_serving(job) for job in jobs]
-    for job in jobs:  # a model server is asked once
-        job["relabel_configs"].insert(0, {"source_labels": [_SERVES], "regex": ".+", "action": "drop"})
-    return jobs + servers
-
-
-def _serving(training: Job) -> Job:
-    """Model servers instead of training scripts: the same pods' rules, other names of metrics."""
-    steps = [
-        {**step, "replacement": "serving"} if step.get("target_label") == "job" else step
-        for step in training["relabel_configs"]
+    jobs: dict[str, tuple[str, Sequence[str]]] = {"training": ("drop", _training_names())}
+    if serves(cluster):
+        jobs["serving"] = ("keep", series_names("serving"))
+    return [
+        _job(
+            cluster,
+            "training",
+            SERIES_OF_A_POD,
+            _kept(names),
+            job=job,
+            namespace=namespace,
+            attach={"node": True} if attach else None,
+            pods=_PODS_OF_A_NODE * max(1, _compute_nodes(cluster)),
+            servers=[{"source_labels": [_SERVES], "regex": ".+", "action": action}] * (len(jobs) > 1),
+        )
+        for job, (action, names) in jobs.items()
+        for namespace in job_namespaces(cluster)
     ]
-    return {
-        **training,
-        "job_name": training["job_name"].replace("training", "serving", 1),
-        "relabel_configs": [{"source_labels": [_SERVES], "regex": ".+", "action": "keep"}, *steps],
-        "metric_relabel_configs": [kept(series_names("serving"))],
-    }
-
-
-def _training_in(cluster: Cluster, namespace: str, *, attach: bool) -> Job:
-    annotation = "__meta_kubernetes_pod_annotation_prometheus_io_"
-    found: dict[str, Any] = {"role": "pod", "namespaces": {"names": [namespace]}}
-    if attach:
-        found["attach_metadata"] = {"node": True}
-    return {
-        "job_name": f"training-{namespace}",
-        "kubernetes_sd_configs": [found],
-        **caps(SERIES_OF_A_POD),
-        "target_limit": _PODS_OF_A_NODE * max(1, _compute_nodes(cluster)),
-        "relabel_configs": [
-            {"source_labels": [f"{annotation}scrape"], "regex": "true", "action": "keep"},
-            {"source_labels": ["__meta_kubernetes_pod_phase"], "regex": "Running", "action": "keep"},
-            {"source_labels": [f"{annotation}port"], "regex": "[0-9]{1,5}", "action": "keep"},
-            {
-                # of its own address: nobody's annotation sends us elsewhere
-                "source_labels": ["__meta_kubernetes_pod_ip", f"{annotation}port"],
-                "regex": "(.+);([0-9]{1,5})",
-                "replacement": "$1:$2",
-                "target_label": "__address__",
-            },
-            copied(f"{annotation}path", "__metrics_path__", regex="(/[A-Za-z0-9_./-]*)"),
-            {"target_label": "job", "replacement": "training"},
-            copied("__meta_kubernetes_namespace", "namespace"),
-            copied("__meta_kubernetes_pod_name", "pod"),
-            copied("__meta_kubernetes_pod_name", "instance"),
-            copied("__meta_kubernetes_pod_node_name", "node"),
-            copied("__meta_kubernetes_pod_node_name", "instance_id", regex=".*(i-[0-9a-f]{8,17})"),
-            *of_node_labels(),
-            is_cluster(cluster),
-        ],
-        "metric_relabel_configs": [kept(_training_names())],
-    }
 
 
 def _state(cluster: Cluster) -> Job:
-    """kube-state-metrics: its series name nodes and pods themselves."""
-    return {
-        "job_name": STATE_METRICS,
-        "kubernetes_sd_configs": [{"role": "pod", "namespaces": {"names": [METRICS_NAMESPACE]}}],
-        **caps(max(20_000, 100 * _compute_nodes(cluster))),
-        "relabel_configs": [
-            {
-                "source_labels": ["__meta_kubernetes_pod_label_app_kubernetes_io_name"],
-                "regex": STATE_METRICS,
-                "action": "keep",
-            },
-            copied("__meta_kubernetes_pod_ip", "__address__", replacement=f"$1:{STATE_PORT}"),
-            copied("__meta_kubernetes_pod_name", "instance"),
-            is_cluster(cluster),
-        ],
-        "metric_relabel_configs": [kept(series_names(STATE_METRICS))],
-    }
+    series = max(20_000, 100 * _compute_nodes(cluster))
+    pods = _pods(
+        cluster, STATE_METRICS, series, METRICS_NAMESPACE, STATE_PORT, app_kubernetes_io_name=STATE_METRICS
+    )
+    return filled(_FILE, "state", pods=pods)
+
+
+def _kueue(cluster: Cluster) -> Job:
+    pods = _pods(cluster, "kueue", 20_000, KUEUE_NAMESPACE, KUEUE_PORT, control_plane="controller-manager")
+    return filled(_FILE, "kueue", pods=pods)
+
+
+def _pods(cluster: Cluster, name: str, series: int, namespace: str, port: int, **labels: str) -> Job:
+    ((label, value),) = labels.items()
+    kept = _kept(series_names(name))
+    return _job(cluster, "pods", series, kept, namespace=namespace, port=port, label=label, value=value)
+
+
+def _job(cluster: Cluster, template: str, series: int, kept: Step, **values: Any) -> Job:
+    return filled(
+        _FILE,
+        template,
+        limits=filled(_FILE, "limits", series=series),
+        cluster=cluster.environment.cluster_name,
+        node_labels=_of_node_labels(),
+        kept=kept,
+        **values,
+    )
 
 
 def _training_names() -> list[str]:
     """On Slurm nodes a collector hands them on, under Kubernetes the training script itself."""
     ours = (one for one in metrics().values() if one.exporter == "collectors/training")
-    return sorted(name for one in ours for name in one.series_names)
+    return [name for one in ours for name in one.series_names]
 
 
-def _kueue(cluster: Cluster) -> Job:
-    """Kueue's queues. It signs its own certificate, and lets in whom the Kubernetes API lets read metrics."""
-    return {
-        "job_name": "kueue",
-        "scheme": "https",
-        "tls_config": {"insecure_skip_verify": True},
-        "authorization": {"credentials_file": "/var/run/secrets/kubernetes.io/serviceaccount/token"},
-        "kubernetes_sd_configs": [{"role": "pod", "namespaces": {"names": [KUEUE_NAMESPACE]}}],
-        **caps(20_000),
-        "relabel_configs": [
-            {
-                "source_labels": ["__meta_kubernetes_pod_label_control_plane"],
-                "regex": "controller-manager",
-                "action": "keep",
-            },
-            copied("__meta_kubernetes_pod_ip", "__address__", replacement=f"$1:{KUEUE_PORT}"),
-            copied("__meta_kubernetes_pod_name", "instance"),
-            is_cluster(cluster),
-        ],
-        "metric_relabel_configs": [kept(series_names("kueue"))],
-    }
+def _of_node_labels() -> list[Step]:
+    """What the node's own labels say. The last place that a node has in the network is its rack."""
+    rack = [*LAYERS.values(), "topology.k8s.aws/network-node-layer-4", ULTRASERVER]
+    labels = [
+        (GROUP_LABEL, "node_group", "(.+)"),
+        ("node.kubernetes.io/instance-type", "instance_type", r"(?:ml\.)?(.+)"),
+        *((one, "rack", "(.+)") for one in rack[2:]),
+    ]
+    return [
+        {"source_labels": [_node_label(name)], "regex": regex, "replacement": "$1", "target_label": target}
+        for name, target, regex in labels
+    ]
 
 
-def _own(cluster: Cluster, shard: int) -> Job:
-    """The agent's own: what it has not written yet, and what was refused.
-
-    Each has a name of its own: of two that write one series the workspace refuses the second, and with it all
-    that is in the same request.
-    """
-    return {
-        "job_name": "agent",
-        "static_configs": [{"targets": [f"127.0.0.1:{AGENT_PORT}"]}],
-        **caps(5_000),
-        "relabel_configs": [
-            {"target_label": "instance", "replacement": f"agent-{shard}"},
-            is_cluster(cluster),
-        ],
-        "metric_relabel_configs": [kept(series_names("agent"))],
-    }
+def _kept(names: Iterable[str]) -> Step:
+    return {"source_labels": ["__name__"], "regex": "|".join(sorted(names)), "action": "keep"}
 
 
-def _global(every: int) -> dict[str, Any]:
-    return {"scrape_interval": f"{every}s", "scrape_timeout": "10s"}
+def _node_label(name: str) -> str:
+    """Prometheus' name for a label of a node: what is no letter, digit or underscore is an underscore."""
+    plain = "".join(one if one.isalnum() else "_" for one in name)
+    return f"__meta_kubernetes_node_label_{plain}"
 
 
 def _seconds(cluster: Cluster) -> int:
