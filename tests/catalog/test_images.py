@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from ultracluster.catalog import images as catalogue
+from ultracluster.catalog.files import catalog_file
 from ultracluster.catalog.images import (
     Family,
     Mark,
@@ -22,7 +21,7 @@ from ultracluster.catalog.images import (
     source,
 )
 
-DOCUMENT: dict[str, Any] = json.loads(catalogue.FILE.read_text())
+DOCUMENT = catalog_file("images")
 VERSION = re.compile(r"(>=)?\d[A-Za-z0-9.+~:-]*")
 OTHER_VALUES = {
     "second_volume": re.compile(r"[a-z]+[.0-9]*"),  # an LVM volume group

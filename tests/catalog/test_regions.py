@@ -6,7 +6,7 @@ import pytest
 
 from tools import catalog_from_authorities as authorities
 from ultracluster.catalog import connected_zone, is_local_zone, nearest_regions, region, regions, zone_region
-from ultracluster.catalog.regions import _parent_zones
+from ultracluster.catalog.files import catalog_file
 
 
 def test_a_region_by_its_name() -> None:
@@ -130,6 +130,6 @@ def test_nothing_can_be_changed() -> None:
 def test_a_local_zone_is_connected_to_a_zone_of_its_region() -> None:
     assert connected_zone("use1-atl2-az1") == "use1-az5"
     assert connected_zone("use1-az5") is connected_zone("use1-wl1-bos-wlz1") is None
-    for local, parent in _parent_zones().items():
+    for local, parent in catalog_file("local_zones")["parent_zones"].items():
         assert is_local_zone(local) and not is_local_zone(parent)
         assert zone_region(local) == zone_region(parent) is not None

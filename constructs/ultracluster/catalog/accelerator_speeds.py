@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+
+from ultracluster.catalog.files import catalog_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,5 +29,5 @@ def accelerator_speed(name: str) -> AcceleratorSpeed | None:
 
 @cache
 def _speeds() -> dict[str, AcceleratorSpeed]:
-    text = Path(__file__).with_suffix(".json").read_text("utf-8")
-    return {name: AcceleratorSpeed(**row) for name, row in json.loads(text)["accelerators"].items()}
+    rows = catalog_file("accelerator_speeds")["accelerators"]
+    return {name: AcceleratorSpeed(**row) for name, row in rows.items()}

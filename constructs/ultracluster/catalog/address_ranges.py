@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network
-from pathlib import Path
-from typing import Any
+
+from ultracluster.catalog.files import catalog_file, record
 
 DOCKER = IPv4Network("172.17.0.0/16")
 """Network of Docker's usual bridge, on every node that has Docker."""
@@ -30,16 +29,9 @@ class AddressRange:
 def address_ranges() -> tuple[AddressRange, ...]:
     """All ranges, those for hosts first."""
     return tuple(
-        AddressRange(
-            network=IPv4Network(row["cidr"]), use=row["use"], hosts=row["hosts"], source=row["source"]
-        )
-        for row in _document()["rows"]
+        record(AddressRange, row, network=IPv4Network(row["cidr"]))
+        for row in catalog_file("address_ranges")["rows"]
     )
-
-
-@cache
-def _document() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
 def refused_beside(block: IPv4Network, blocks: Sequence[IPv4Network]) -> IPv4Network | None:
@@ -49,7 +41,7 @@ def refused_beside(block: IPv4Network, blocks: Sequence[IPv4Network]) -> IPv4Net
         block: the further one.
         blocks: those that the VPC has, its first one first.
     """
-    table = _document()["associations"]
+    table = catalog_file("address_ranges")["associations"]
     ranges = [IPv4Network(one) for one in table["never"]]
     rows = [(IPv4Network(row["beside"]), row) for row in table["rows"]]
     usual = [(beside, row) for beside, row in rows if not row.get("any") and blocks[0].subnet_of(beside)]

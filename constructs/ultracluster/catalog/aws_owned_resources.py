@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from ultracluster.catalog.files import catalog_file, table
 from ultracluster.catalog.hyperpod_eks import health_agent_account
 
 Registry = Literal["eks-addons", "deep-learning-containers", "hyperpod"]
@@ -35,23 +34,12 @@ class AwsOwned:
 @cache
 def aws_owned_resources() -> tuple[AwsOwned, ...]:
     """All rows, in the order of the file."""
-    return tuple(
-        AwsOwned(
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}  # type: ignore[arg-type]
-        )
-        for row in _document()["aws_owned"]
-    )
+    return table(AwsOwned, catalog_file("endpoints")["aws_owned"])
 
 
 def registry_account(registry: Registry, region: str) -> str:
     """AWS's account that holds container images for a Region; that of most Regions for one not listed."""
     if registry == "hyperpod":
         return health_agent_account(region)
-    row = _document()["registries"][registry]
+    row = catalog_file("endpoints")["registries"][registry]
     return row["accounts"].get(region, row["elsewhere"])
-
-
-@cache
-def _document() -> dict[str, Any]:
-    file = Path(__file__).with_name("endpoints.json")
-    return json.loads(file.read_text(encoding="utf-8"))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Literal
+
+from ultracluster.catalog.files import catalog_file, record
+
+_document = partial(catalog_file, "combinations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class Pair:
     """The rule has code of its own."""
     why: str
     undo: tuple[Feature, ...]
-    note: str
+    note: str = ""
     source: str
     date: str
 
@@ -59,7 +61,7 @@ class Pair:
 @cache
 def features() -> Mapping[str, Feature]:
     """All features by name."""
-    return {name: _feature(name, row) for name, row in _document()["features"].items()}
+    return {name: record(Feature, row, name=name) for name, row in _document()["features"].items()}
 
 
 @cache
@@ -93,27 +95,13 @@ def _unknown() -> Iterator[tuple[str, tuple[int, int]]]:
         yield orchestrator, (len(every - known), len(every))
 
 
-def _feature(name: str, row: Mapping[str, Any]) -> Feature:
-    given: dict[str, Any] = {**row, "choose": tuple(row.get("choose", ()))}
-    return Feature(name=name, **given)
-
-
 def _pair(row: Mapping[str, Any]) -> Pair:
-    return Pair(
+    return record(
+        Pair,
+        row,
         at=features()[row["at"]],
         other=features()[row["with"]],
-        on=tuple(row["on"]),
-        verdict=row["verdict"],
         rule=row.get("rule") or row.get("code", ""),
         by_hand="code" in row,
-        why=row["why"],
         undo=tuple(features()[name] for name in row.get("undo", (row["at"],))),
-        note=row.get("note", ""),
-        source=row["source"],
-        date=row["date"],
     )
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

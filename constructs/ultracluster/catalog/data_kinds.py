@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from functools import partial
+
+from ultracluster.catalog.files import catalog_file
+
+_document = partial(catalog_file, "data_kinds")
 
 
 def held_data(kind: str) -> str | None:
@@ -22,8 +22,3 @@ def kinds_with_data() -> list[str]:
 def held_data_source() -> str:
     """Return the guides that document it."""
     return _document()["about"]["source"]
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

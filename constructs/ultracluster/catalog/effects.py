@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
+
+from ultracluster.catalog.files import catalog_file, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,4 @@ class Effect:
 @cache
 def effects() -> tuple[Effect, ...]:
     """All rows."""
-    file = Path(__file__).with_suffix(".json")
-    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    return tuple(Effect(**row) for row in rows)
+    return table(Effect, catalog_file("effects")["rows"])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from functools import partial
 from typing import Any, Literal
 
 from ultracluster.catalog.eks_calendar import kubernetes_releases
+from ultracluster.catalog.files import catalog_file
 from ultracluster.catalog.instance_facts import InstanceType
+
+_document = partial(catalog_file, "eks_addons")
 
 __all__ = [
     "NEURON",
@@ -103,39 +104,24 @@ def ami_type(instance_type: InstanceType) -> AmiType | None:
     return None if arm else "AL2023_x86_64_NEURON"
 
 
-@cache
 def charts() -> Mapping[str, Mapping[str, Any]]:
     """The Helm charts of others by name: version, repository, namespace, source (`charts.json`)."""
-    return _charts_file()["charts"]
+    return catalog_file("charts")["charts"]
 
 
 def kube_scheduler_tag(kubernetes: str) -> str | None:
     """The image tag of a second scheduler for a Kubernetes release; None where none is known."""
-    return _charts_file()["kube_scheduler"]["tags"].get(kubernetes)
+    return catalog_file("charts")["kube_scheduler"]["tags"].get(kubernetes)
 
 
-@cache
-def _charts_file() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("charts.json").read_text(encoding="utf-8"))
-
-
-@cache
 def system_pods() -> Mapping[str, Mapping[str, Any]]:
     """Pods of add-ons and charts: `on_every_node` by what brings them, `once` with how many there are, too.
 
     Read-only.
     """
-    file = Path(__file__).with_name("system_pods.json")
-    return json.loads(file.read_text(encoding="utf-8"))
+    return catalog_file("system_pods")
 
 
-@cache
 def mpi_operator_image() -> str:
     """The container image of the MPI operator's pinned release (`mpi_operator.json`)."""
-    file = Path(__file__).with_name("mpi_operator.json")
-    return json.loads(file.read_text(encoding="utf-8"))["image"]
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("eks_addons.json").read_text(encoding="utf-8"))
+    return catalog_file("mpi_operator")["image"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from ultracluster.catalog.files import catalog_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +53,15 @@ def releases_in_standard_support(on: dt.date) -> tuple[str, ...]:
 
 def read_on() -> dt.date:
     """The day on which the calendar was read."""
-    return dt.date.fromisoformat(_document()["about"]["date"])
+    return dt.date.fromisoformat(catalog_file("eks_calendar")["about"]["date"])
 
 
 @cache
 def _calendar() -> Mapping[str, KubernetesSupport]:
-    rows: dict[str, dict[str, str]] = _document()["releases"]
+    rows: dict[str, dict[str, str]] = catalog_file("eks_calendar")["releases"]
     return {
         release: KubernetesSupport(
             release=release, **{key: dt.date.fromisoformat(day) for key, day in row.items()}
         )
         for release, row in rows.items()
     }
-
-
-@cache
-def _document() -> dict[str, Any]:
-    return json.loads((Path(__file__).parent / "eks_calendar.json").read_text(encoding="utf-8"))

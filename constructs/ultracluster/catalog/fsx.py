@@ -3,13 +3,15 @@
 `fsx.json` holds the facts, each with source and date.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
+
+from ultracluster.catalog.files import catalog_file, record
+
+_document = partial(catalog_file, "fsx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class LustreDeployment:
     metadata_iops: Series | None
     """None: takes no metadata configuration."""
     versions: tuple[str, ...]
-    metadata_versions: tuple[str, ...]
+    metadata_versions: tuple[str, ...] = ()
     """Versions that take a metadata configuration."""
     data_repositories: bool
     """Can be linked to S3 by data repository associations."""
@@ -140,7 +142,7 @@ class LustreOffer:
     """What FSx for Lustre sells in a place that does not have all of it."""
 
     deployments: tuple[str, ...]
-    limited: tuple[int, ...]
+    limited: tuple[int, ...] = ()
     """The only tiers of persistent-2-ssd there, which then has no EFA; empty: all of them."""
 
 
@@ -157,7 +159,7 @@ def lustre_offer(region: str, zone_id: str, *, local: bool) -> LustreOffer | Non
         row = places["regions"].get(region)
     if row is None:
         return None
-    return LustreOffer(deployments=tuple(row["deployments"]), limited=tuple(row.get("limited", ())))
+    return record(LustreOffer, row)
 
 
 def lustre(deployment: str) -> LustreDeployment:
@@ -174,7 +176,9 @@ def lustre_deployments() -> Mapping[str, LustreDeployment]:
     """Every kind of Lustre file system by name; read-only."""
     return MappingProxyType(
         {
-            name: LustreDeployment(
+            name: record(
+                LustreDeployment,
+                row,
                 name=name,
                 api_type=row["api"][0],
                 storage_type=row["api"][1],
@@ -182,10 +186,6 @@ def lustre_deployments() -> Mapping[str, LustreDeployment]:
                 capacities=_table(row["capacity_gib"]),
                 efa_capacities=_table(row.get("efa_capacity_gib", {})),
                 metadata_iops=_series(row.get("metadata_iops")),
-                versions=tuple(row["versions"]),
-                metadata_versions=tuple(row.get("metadata_versions", ())),
-                data_repositories=row["data_repositories"],
-                quota=row["quota"],
             )
             for name, row in _document()["lustre"].items()
         }
@@ -208,12 +208,13 @@ def openzfs_deployments() -> Mapping[str, OpenZfsDeployment]:
     capacity = _series(document["openzfs_capacity_gib"]["series"]) or Series()
     return MappingProxyType(
         {
-            name: OpenZfsDeployment(
+            name: record(
+                OpenZfsDeployment,
+                row,
                 name=name,
                 api_type=row["api"],
                 throughput=Series(tuple(row["throughput_mbps"])),
                 capacity=capacity,
-                regions_without=tuple(row["regions_without"]),
             )
             for name, row in document["openzfs"].items()
         }
@@ -246,12 +247,6 @@ def limits() -> Limits:
 def alternatives(words: list[str]) -> str:
     """`a, b or c`."""
     return " or ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
-
-
-@cache
-def _document() -> dict[str, Any]:
-    file = Path(__file__).parent / "fsx.json"
-    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def _series(value: Any) -> Series | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
+
+from ultracluster.catalog.files import catalog_file
+
+_document = partial(catalog_file, "guidelines")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +71,3 @@ def checkpoint_interval() -> CheckpointInterval:
 def general_families(kind: Literal["hyperpod", "x86_64", "arm64"]) -> tuple[str, ...]:
     """Families for nodes without accelerators, best first: HyperPod's, or by processor architecture."""
     return tuple(_document()["families"][kind])
-
-
-@cache
-def _document() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

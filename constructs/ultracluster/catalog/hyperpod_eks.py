@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from ultracluster.catalog.files import catalog_file
 from ultracluster.catalog.instances import instance_types
+
+_document = partial(catalog_file, "hyperpod_eks")
 
 
 def health_agent_image(region: str) -> str:
@@ -150,8 +151,3 @@ def packages_of_image(resilience: str) -> tuple[str, ...]:
 def tiered_checkpoints() -> Mapping[str, Any]:
     """Managed tiered checkpoints: `percent` of memory (least, most), `port`, `log_folder`."""
     return MappingProxyType(_document()["tiered_checkpoints"])
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("hyperpod_eks.json").read_text(encoding="utf-8"))

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from string import Template
-from typing import Any, Literal
+from typing import Literal
+
+from ultracluster.catalog.files import catalog_file, record
+
+_document = partial(catalog_file, "image_bases")
 
 Accelerator = Literal["nvidia", "neuron", "none"]
 _DEFAULT_GIB = 200  # `root_volume_gib` of a node group, which must hold the image
@@ -53,7 +55,7 @@ class ImageBase:
             return None
         if self.root_volume_gib is None:
             return _DEFAULT_GIB
-        return self.root_volume_gib + int(_facts()["room_gib"][accelerator])
+        return self.root_volume_gib + int(_document()["room_gib"][accelerator])
 
 
 class UnknownBaseError(ValueError):
@@ -81,32 +83,17 @@ def image_base(orchestrator: str, os: str = "") -> ImageBase:
 @cache
 def image_bases() -> tuple[ImageBase, ...]:
     """All of them, the default operating system of each orchestrator first."""
-    return tuple(_base(row) for row in _facts()["bases"])
+    return tuple(
+        record(
+            ImageBase,
+            row,
+            parameters=tuple(row["parameter"].items()),
+            tags=tuple(row.get("tags", {}).items()),
+        )
+        for row in _document()["bases"]
+    )
 
 
 def build_type(architecture: str) -> str:
     """The instance type that builds where none is asked for."""
-    return _facts()["build_types"][architecture]
-
-
-@cache
-def _facts() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_name("image_bases.json").read_text())
-
-
-def _base(row: dict[str, Any]) -> ImageBase:
-    return ImageBase(
-        orchestrator=row["orchestrator"],
-        os=row["os"],
-        family=row["family"],
-        user=row["user"],
-        root_device=row["root_device"],
-        root_volume_gib=row["root_volume_gib"],
-        volume=row["volume"],
-        encryption=row["encryption"],
-        architectures=tuple(row["architectures"]),
-        parameters=tuple(row["parameter"].items()),
-        clean_up=row["clean_up"],
-        tags=tuple(row.get("tags", {}).items()),
-        find=row["find"],
-    )
+    return _document()["build_types"][architecture]

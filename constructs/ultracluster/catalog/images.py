@@ -7,13 +7,13 @@ to refresh them.
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import Any, Literal
+
+from ultracluster.catalog.files import catalog_file, record, table
 
 Mark = Literal["confirmed", "reported", "inferred"]
 Family = Literal[
@@ -28,7 +28,7 @@ Family = Literal[
 ]
 NodeFamily = Literal["hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami"]
 
-FILE = Path(__file__).with_name("images.json")
+_document = partial(catalog_file, "images")
 _OWN = re.compile(r"ami-[0-9a-f]{8,17}$|/(?!aws/)")
 _NODE_FAMILIES: Mapping[str, NodeFamily] = {
     "eks-al2023-nvidia": "eks-al2023",
@@ -92,7 +92,7 @@ class Advisory:
         return source(self.source)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """One image of one release for one operating system and processor."""
 
@@ -105,12 +105,12 @@ class Image:
     os: str
     """As the lock files name it: `ubuntu22.04`, `al2023`."""
     arch: Literal["x86_64", "arm64"]
-    kubernetes: str | None
+    kubernetes: str | None = None
     """Kubernetes release; null elsewhere."""
-    name: str
+    name: str = ""
     """Name of the AMI, or the parameter that gives its id; empty where neither is known."""
     advisories: tuple[Advisory, ...]
-    notes: str
+    notes: str = ""
     values: Mapping[str, Fact | None]
     """By field; null is unknown, false is a no."""
     version: str | None = None
@@ -241,37 +241,24 @@ def _records() -> Iterator[Image]:
         for family, cells in document["defaults"].items()
     }
     for row in document["images"]:
-        yield Image(
-            id=row["id"],
-            family=row["family"],
-            release=row["release"],
-            date=row["date"],
-            os=row["os"],
-            arch=row["arch"],
-            kubernetes=row.get("kubernetes"),
-            version=row.get("version"),
-            name=row.get("name", ""),
-            advisories=tuple(Advisory(**one) for one in row.get("advisories", ())),
-            notes=row.get("notes", ""),
+        yield record(
+            Image,
+            row,
+            advisories=table(Advisory, row.get("advisories", ())),
             values=defaults[row["family"]] | {name: _fact(cell) for name, cell in row["values"].items()},
             places=_places(row),
         )
 
 
-def _places(record: Mapping[str, Any]) -> dict[str, Place]:
+def _places(image: Mapping[str, Any]) -> dict[str, Place]:
     """Facts of one record: what its own `places` say, else the row for its family and system."""
     found: dict[str, Place] = {}
     for row in _document()["places"]["rows"]:
         families, systems = row.get("families"), tuple(row.get("systems", ("",)))
-        if (not families or record["family"] in families) and record["os"].startswith(systems):
+        if (not families or image["family"] in families) and image["os"].startswith(systems):
             found[row["field"]] = Place(*row["place"])
-    return found | {name: Place(*cell) for name, cell in record.get("places", {}).items()}
+    return found | {name: Place(*cell) for name, cell in image.get("places", {}).items()}
 
 
 def _fact(cell: list[Any] | None) -> Fact | None:
     return Fact(*cell) if cell else None
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(FILE.read_text(encoding="utf-8"))

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from ultracluster.catalog.files import catalog_file
 
 
 def install_minutes(component: str, kind: str) -> float:
     """Minutes, an estimate: of the component itself, else of what is installed in its way (`source`)."""
-    table = _document()
+    table = catalog_file("install_minutes")
     return table["components"].get(component, table["kinds"][kind])
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("install_minutes.json").read_text(encoding="utf-8"))

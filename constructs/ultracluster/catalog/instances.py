@@ -6,16 +6,14 @@ UltraServers, both kept by hand; `general_instances.json`, every other type that
 and acceptance jobs need to know of a type is a column here: nothing else lists types.
 """
 
-import json
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from ultracluster.catalog.files import catalog_file, record
 from ultracluster.catalog.instance_facts import Accelerator, InstanceType, NetworkCards, UltraServer
 
-_DIRECTORY = Path(__file__).parent
 _NITRO_WITH_LUSTRE_EFA = 4
 """FSx for Lustre User Guide, "EFA-enabled file systems"."""
 
@@ -24,8 +22,8 @@ _NITRO_WITH_LUSTRE_EFA = 4
 def instance_types() -> Mapping[str, InstanceType]:
     """Every known instance type by EC2 name; read-only."""
     types: dict[str, InstanceType] = {}
-    for file in ("general_instances.json", "instances.json"):
-        document = _read(file)
+    for file in ("general_instances", "instances"):
+        document = catalog_file(file)
         shared = {"sources": document["about"].get("sources", [])}
         families = document.get("families", {})
         for name, row in document["types"].items():
@@ -41,7 +39,7 @@ def instance_types() -> Mapping[str, InstanceType]:
 @cache
 def families() -> Mapping[str, Mapping[str, Any]]:
     """What whole families have in common, as `instances.json` has it; read-only."""
-    return MappingProxyType(_read("instances.json")["families"])
+    return MappingProxyType(catalog_file("instances")["families"])
 
 
 def family_facts(family: str) -> Mapping[str, Any]:
@@ -57,7 +55,7 @@ _OTHERS = ("parallelcluster", "nccl", "hyperpod_slurm")
 @cache
 def rows_with(key: Literal["parallelcluster", "nccl", "hyperpod_slurm"]) -> Mapping[str, Any]:
     """What families and types of `instances.json` have under a key that is no column, by their names."""
-    rows = _read("instances.json")["families"] | _read("instances.json")["types"]
+    rows = catalog_file("instances")["families"] | catalog_file("instances")["types"]
     return MappingProxyType({name: row[key] for name, row in rows.items() if key in row})
 
 
@@ -69,16 +67,16 @@ def instance_type(name: str) -> InstanceType | None:
 @cache
 def example_type() -> str:
     """A type that people train on, where words need an example or a question a default."""
-    return _read("instances.json")["example"]
+    return catalog_file("instances")["example"]
 
 
 @cache
 def ultraservers() -> Mapping[str, UltraServer]:
     """Every known UltraServer by name; read-only."""
-    rows = _read("ultraservers.json")["ultraservers"]
+    rows = catalog_file("ultraservers")["ultraservers"]
     members = {name: one.name for one in instance_types().values() for name in one.ultraserver}
     return MappingProxyType(
-        {name: UltraServer(name=name, member=members.get(name), **_frozen(row)) for name, row in rows.items()}
+        {name: record(UltraServer, row, name=name, member=members.get(name)) for name, row in rows.items()}
     )
 
 
@@ -87,16 +85,12 @@ def ultraserver(name: str) -> UltraServer | None:
     return ultraservers().get(name)
 
 
-def _read(file: str) -> dict[str, Any]:
-    return json.loads((_DIRECTORY / file).read_text(encoding="utf-8"))
-
-
 def _instance_type(name: str, row: Mapping[str, Any]) -> InstanceType:
     fields = _frozen({key: value for key, value in row.items() if value is not None})
     if "accelerator" in fields:
         fields["accelerator"] = Accelerator(**fields["accelerator"])
     if "network_cards_api" in fields:
-        cards = tuple(NetworkCards(**_frozen(row)) for row in fields["network_cards_api"])
+        cards = tuple(record(NetworkCards, row) for row in fields["network_cards_api"])
         fields["network_cards_api"] = cards
         fields.setdefault("efa_cards", _efa_cards(cards))
     elif "efa_cards" not in fields and (assumed := _assumed_cards(fields)):

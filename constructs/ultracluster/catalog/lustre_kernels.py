@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from functools import partial
+
+from ultracluster.catalog.files import catalog_file
+
+_document = partial(catalog_file, "lustre_kernels")
 
 
 def lustre_kernels(os: str) -> tuple[tuple[str, str], ...]:
@@ -34,8 +34,3 @@ def lustre_servers(os: str, client: str) -> tuple[str, ...]:
     does not have the client."""
     servers, minor = _document()["servers"], ".".join(client.split(".")[:2])
     return tuple(servers["systems"].get(os) or servers["clients"].get(minor, ()))
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("lustre_kernels.json").read_text(encoding="utf-8"))

@@ -5,15 +5,14 @@ Nothing that is not in here leaves a node: agents keep these names and drop the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Literal
 
 from ultracluster.catalog._nearest import nearest
+from ultracluster.catalog.files import catalog_file, record
 
 Kind = Literal["counter", "gauge", "histogram", "untyped"]
 
@@ -108,13 +107,7 @@ def _by_series() -> Mapping[str, Metric]:
 
 @cache
 def _tables() -> tuple[Mapping[str, Exporter], Mapping[str, Metric]]:
-    document: dict[str, Any] = json.loads(
-        Path(__file__).with_name("metrics.json").read_text(encoding="utf-8")
-    )
-    exporters_ = {name: Exporter(name=name, **_frozen(row)) for name, row in document["exporters"].items()}
-    metrics_ = {name: Metric(name=name, **_frozen(row)) for name, row in document["metrics"].items()}
+    document = catalog_file("metrics")
+    exporters_ = {name: record(Exporter, row, name=name) for name, row in document["exporters"].items()}
+    metrics_ = {name: record(Metric, row, name=name) for name, row in document["metrics"].items()}
     return MappingProxyType(exporters_), MappingProxyType(metrics_)
-
-
-def _frozen(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(cast(list[str], one)) if isinstance(one, list) else one for key, one in row.items()}

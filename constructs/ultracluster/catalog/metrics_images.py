@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+
+from ultracluster.catalog.files import catalog_file
 
 __all__ = ["MetricsImage", "metrics_images"]
 
@@ -39,8 +39,7 @@ class MetricsImage:
 @cache
 def metrics_images() -> Mapping[str, MetricsImage]:
     """By name; read-only."""
-    file = Path(__file__).with_name("metrics_images.json")
-    rows = json.loads(file.read_text(encoding="utf-8"))["images"]
+    rows = catalog_file("metrics_images")["images"]
     return {
         name: MetricsImage(image=row["image"], limit=row["limit"], **row["requests"])
         for name, row in rows.items()

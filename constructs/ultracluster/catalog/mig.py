@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from ultracluster.catalog.files import catalog_file
 from ultracluster.catalog.instance_facts import InstanceType
+
+_document = partial(catalog_file, "mig_profiles")
 
 
 def mig_profiles(instance_type: InstanceType) -> Mapping[str, int]:
@@ -96,11 +97,6 @@ def _gpu(instance_type: InstanceType) -> Mapping[str, Any] | None:
         if gpu["accelerator"] == accelerator.name and each >= gpu["from_gib"]
     ]
     return max(fitting, key=lambda gpu: gpu["from_gib"], default=None)
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("mig_profiles.json").read_text(encoding="utf-8"))
 
 
 __all__ = ["balanced_profiles", "fits_on_gpu", "is_partition", "mig_devices", "mig_profiles", "places_on_gpu"]

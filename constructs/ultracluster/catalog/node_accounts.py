@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+
+from ultracluster.catalog.files import catalog_file, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,9 @@ class IdRange:
 @cache
 def taken_names() -> Mapping[str, str]:
     """Whose each name is; read-only."""
-    return MappingProxyType({name: row["whose"] for row in _data()["names"] for name in row["names"]})
+    return MappingProxyType(
+        {name: row["whose"] for row in catalog_file("node_accounts")["names"] for name in row["names"]}
+    )
 
 
 def taken_id(number: int) -> IdRange | None:
@@ -35,12 +36,7 @@ def taken_id(number: int) -> IdRange | None:
 
 @cache
 def _ranges() -> tuple[IdRange, ...]:
-    return tuple(IdRange(**row) for row in _data()["ids"])
-
-
-@cache
-def _data() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return table(IdRange, catalog_file("node_accounts")["ids"])
 
 
 __all__ = ["IdRange", "taken_id", "taken_names"]

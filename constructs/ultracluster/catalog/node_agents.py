@@ -6,14 +6,13 @@ nothing that it looks at.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Literal
 
+from ultracluster.catalog.files import catalog_file, record
 from ultracluster.catalog.node_faults import REASON_PREFIX, Fault, faults_of_reason, node_faults
 
 Hardware = Literal["nvidia", "neuron", "host"]
@@ -26,13 +25,13 @@ class Report:
 
     reason: str
     """Its word for it, `*` for a number; empty where that is not published."""
-    what: str
+    what: str = ""
     """Said instead of a word that is not published."""
     fault: str
     """`check:code` of the table, `*` where the reason has it; `check:#*` for a number of DCGM's errors."""
     kind: Literal["condition", "event"]
     """A condition of the node, on which a repair may act; or an event, on which nothing acts."""
-    repair: Literal["", "none", "reboot", "replace"]
+    repair: Literal["", "none", "reboot", "replace"] = ""
     """Repair that acts by itself, where it is switched on; empty where that is not published."""
 
     def fault_of(self, number: str) -> str:
@@ -80,27 +79,9 @@ def _elsewhere(report: Report, fault: Fault) -> bool:
 @cache
 def node_agents() -> tuple[Agent, ...]:
     """Every agent."""
-    file = resources.files("ultracluster.catalog").joinpath("node_agents.json")
     return tuple(
-        Agent(
-            id=one["id"],
-            title=one["title"],
-            hardware=tuple(one["hardware"]),
-            source=one["source"],
-            date=one["date"],
-            notes=tuple(one["notes"]),
-            reports=tuple(
-                Report(
-                    reason=row["reason"],
-                    what=row.get("what", ""),
-                    fault=row["fault"],
-                    kind=row["as"],
-                    repair=row.get("repair", ""),
-                )
-                for row in one["reports"]
-            ),
-        )
-        for one in json.loads(file.read_text("utf-8"))["agents"]
+        record(Agent, one, reports=tuple(record(Report, row, kind=row["as"]) for row in one["reports"]))
+        for one in catalog_file("node_agents")["agents"]
     )
 
 

@@ -6,11 +6,12 @@ The table is `lifecycle_scripts/health/faults.json`, which nodes read as well; `
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from ultracluster.catalog.files import record, table
 from ultracluster.scripts_folder import scripts_folder
 
 Severity = Literal["none", "warn", "critical"]
@@ -49,31 +50,31 @@ class Fault:
     check: str
     codes: tuple[str, ...]
     """`*` is any code that no other row has."""
-    generations: tuple[str, ...]
+    generations: tuple[str, ...] = ()
     """Of accelerators; empty for all."""
-    text: str
+    text: str = ""
     """Regular expression of what a line of the kernel says, where rows of one code differ by it."""
     meaning: str
     severity: Severity
     action: Action
-    when_idle: Action
+    when_idle: Action = "none"
     """Done when no job runs on the node."""
-    repeats: Repeats | None
-    nvidia: str
+    repeats: Repeats | None = None
+    nvidia: str = ""
     """The immediate action of NVIDIA's catalogue; empty where it has none."""
-    other: tuple[Opinion, ...]
-    note: str
+    other: tuple[Opinion, ...] = ()
+    note: str = ""
     source: str
     date: str
-    line: str
+    line: str = ""
     """A line of the kernel's log with this fault; empty for what checks find."""
-    line_from: str
+    line_from: str = ""
     """Who logged it, or "constructed: ..."."""
-    forms: tuple[tuple[str, str], ...]
+    forms: tuple[tuple[str, str], ...] = ()
     """Other ways in which drivers print it, each with where it was logged."""
-    near: tuple[str, ...]
+    near: tuple[str, ...] = ()
     """Lines that look alike and do not come to this row."""
-    disk: str
+    disk: str = ""
     """Kind of disk that it is for; empty for all."""
 
 
@@ -96,10 +97,7 @@ def node_faults() -> tuple[Fault, ...]:
 @cache
 def generations() -> tuple[Generation, ...]:
     """All generations of accelerators that the table knows."""
-    return tuple(
-        Generation(name=name, maker=facts["maker"], accelerators=tuple(facts["accelerators"]))
-        for name, facts in _document()["generations"].items()
-    )
+    return tuple(record(Generation, facts, name=name) for name, facts in _document()["generations"].items())
 
 
 def generations_of(accelerators: Iterable[str]) -> tuple[str, ...]:
@@ -129,36 +127,14 @@ def faults_of_reason(reason: str) -> tuple[Fault, ...]:
     )
 
 
-def _fault(row: dict[str, Any]) -> Fault:
+def _fault(row: Mapping[str, Any]) -> Fault:
     again = row.get("repeats")
-    return Fault(
-        id=row["id"],
-        check=row["check"],
-        codes=tuple(row["codes"]),
-        generations=tuple(row.get("generations", ())),
-        text=row.get("text", ""),
-        meaning=row["meaning"],
-        severity=row["severity"],
-        action=row["action"],
-        when_idle=row.get("when_idle", "none"),
-        repeats=Repeats(
-            times=again["times"],
-            within_hours=again["within_hours"],
-            severity=again["severity"],
-            action=again["action"],
-        )
-        if again
-        else None,
-        nvidia=row.get("nvidia", ""),
-        other=tuple(Opinion(**one) for one in row.get("other", ())),
-        note=row.get("note", ""),
-        source=row["source"],
-        date=row["date"],
-        line=row.get("line", ""),
-        line_from=row.get("line_from", ""),
+    return record(
+        Fault,
+        row,
+        repeats=record(Repeats, again) if again else None,
+        other=table(Opinion, row.get("other", ())),
         forms=tuple((one["line"], one["line_from"]) for one in row.get("forms", ())),
-        near=tuple(row.get("near", ())),
-        disk=row.get("disk", ""),
     )
 
 

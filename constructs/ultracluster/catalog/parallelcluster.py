@@ -4,14 +4,12 @@
 package of ParallelCluster itself. What ParallelCluster requires of families of types is in `instances.json`.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
+from ultracluster.catalog.files import catalog_file, record
 from ultracluster.catalog.instances import rows_with
 
 Version = tuple[int, ...]
@@ -138,41 +136,15 @@ def provider_template(release: str, *, region: str, dns_suffix: str) -> str:
 @cache
 def parallelcluster() -> Limits:
     """The limits; read-only."""
-    file = Path(__file__).with_suffix(".json")
-    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    names: dict[str, Any] = data["names"]
-    names["reserved"] = tuple(names["reserved"])
-    small = data["small_sizes"]
+    data = catalog_file("parallelcluster")
     types = {name.partition(".")[0]: row for name, row in rows_with("parallelcluster").items()}
-    return Limits(
-        checked_versions=tuple(data["checked_versions"]),
+    return record(
+        Limits,
+        data,
         same_configuration=tuple(data["same_configuration"]["versions"]),
-        names=Names(**names),
-        counts=data["counts"],
-        many_queues=ManyQueues(**{key: data["many_queues"][key] for key in ("least", "seconds", "fixed_in")}),
-        head_memory=data["head_memory"],
-        log_retention_days=tuple(data["log_retention_days"]),
-        image_names=data["image_names"],
-        systems_without_image=tuple(data["systems_without_image"]),
-        families={name: _family(row) for name, row in types.items() if "since" in row},
-        efa_only_since=data["efa_only_since"],
-        topology_yaml_since=data["topology_yaml_since"],
-        small_sizes={key: tuple(value) for key, value in small.items()},
+        names=record(Names, data["names"]),
+        many_queues=record(ManyQueues, data["many_queues"]),
+        families={name: record(Family, row) for name, row in types.items() if "since" in row},
         hanging_health_checks=tuple(name for name, row in types.items() if row.get("health_check_hangs")),
-        reserved_mount_paths=tuple(data["reserved_mount_paths"]),
-        reserved_tag_prefix=data["reserved_tag_prefix"],
-        regions=tuple(data["regions"]),
-        sssd=data["sssd"],
-        node_name_marks=tuple(data["node_name_marks"]),
-        slurm_settings=data["slurm_settings"],
         root_volumes=tuple((row["from"], row["gib"]) for row in data["root_volume_gib"]),
-    )
-
-
-def _family(row: Mapping[str, Any]) -> Family:
-    return Family(
-        since=row["since"],
-        source=row["source"],
-        systems=tuple(row.get("systems", ())),
-        block_sizes=tuple(row.get("block_sizes", ())),
     )

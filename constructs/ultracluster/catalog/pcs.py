@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
-from pathlib import Path
+from functools import partial
 from string import Template
-from typing import Any, Literal
+from typing import Literal
 
 from ultracluster.catalog._nearest import nearest
+from ultracluster.catalog.files import catalog_file
+
+_document = partial(catalog_file, "pcs")
 
 SettingLevel = Literal["cluster", "group", "partition"]
 """Where parameters of slurm.conf are said."""
@@ -72,17 +73,17 @@ class PcsSettings:
 
 def pcs_limit(name: Literal["groups", "queues", "clusters_per_region"]) -> int:
     """A default quota of PCS; AWS raises each on request."""
-    return int(_facts()["limits"][name])
+    return int(_document()["limits"][name])
 
 
 def pcs_regions() -> tuple[str, ...]:
     """Regions in which the guide has an endpoint of PCS."""
-    return tuple(_facts()["regions"])
+    return tuple(_document()["regions"])
 
 
 def pcs_sizes() -> tuple[PcsSize, ...]:
     """The sizes, the smallest first."""
-    return tuple(PcsSize(name=name, **_facts()["sizes"][name]) for name in _SIZES)
+    return tuple(PcsSize(name=name, **_document()["sizes"][name]) for name in _SIZES)
 
 
 def pcs_size_for(nodes: int) -> PcsSize:
@@ -93,13 +94,13 @@ def pcs_size_for(nodes: int) -> PcsSize:
 
 def pcs_name_limits() -> tuple[int, int, str]:
     """Shortest and longest name of a group or queue, and its form as a regular expression."""
-    names = _facts()["names"]
+    names = _document()["names"]
     return names["shortest"], names["longest"], names["form"]
 
 
 def pcs_slurm_versions() -> Mapping[str, date | None]:
     """Slurm's releases on PCS, the oldest first, each with the last day of its support if it is published."""
-    rows: Mapping[str, Mapping[str, str | None]] = _facts()["slurm_versions"]
+    rows: Mapping[str, Mapping[str, str | None]] = _document()["slurm_versions"]
     return {
         version: date.fromisoformat(end) if (end := row["end_of_life"]) else None
         for version, row in rows.items()
@@ -108,25 +109,20 @@ def pcs_slurm_versions() -> Mapping[str, date | None]:
 
 def pcs_since(feature: Literal["rest", "detects_gpus", "auto_detect", "group_idle_time"]) -> str:
     """The Slurm version from which PCS has a feature."""
-    return _facts()["since"][feature]
+    return _document()["since"][feature]
 
 
 def pcs_agent(feature: Literal["lifecycle_actions", "rolling_upgrade"]) -> str:
     """The oldest version of the agent with a feature."""
-    return _facts()["agent"][feature]
+    return _document()["agent"][feature]
 
 
 def pcs_settings(level: SettingLevel | ConfigurationFile) -> PcsSettings:
     """The Slurm parameters that PCS takes at a level of slurm.conf, or in another file."""
-    row = _facts()["settings"][level]
+    row = _document()["settings"][level]
     return PcsSettings(names=tuple(row["names"]), since=row["since"], values_since=row["values_since"])
 
 
 def pcs_image_parameter(architecture: str) -> str:
     """The SSM parameter with the newest PCS-ready DLAMI for `x86_64` or `arm64`."""
-    return Template(_facts()["image_parameter"]).substitute(architecture=architecture)
-
-
-@cache
-def _facts() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    return Template(_document()["image_parameter"]).substitute(architecture=architecture)

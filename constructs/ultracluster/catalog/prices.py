@@ -6,14 +6,17 @@ everything else that a cluster is billed for. Prices that a team asked for itsel
 
 import csv
 import datetime as dt
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
+
+from ultracluster.catalog.files import catalog_file
+
+_document = partial(catalog_file, "service_prices")
 
 PriceUnit = Literal["hour", "day", "month", "gb"]
 UNITS: tuple[PriceUnit, ...] = get_args(PriceUnit)
@@ -181,7 +184,10 @@ def _of_services() -> Iterator[tuple[dt.date, Figure]]:
 
 def _of_instances() -> Iterator[tuple[dt.date, Figure]]:
     """The figures of `prices.csv`. Capacity Blocks have an earlier and an announced price."""
-    blocks, reserved = _document()["capacity_blocks"], _document()["reserved_1y"]
+    blocks, reserved = (
+        _document()["capacity_blocks"],
+        _document()["reserved_1y"],
+    )
     change = dt.date.fromisoformat(blocks["from"])
     for (name, place), row in _rows().items():
         for kind, column, since, source, day, verified in (
@@ -205,11 +211,6 @@ def _rows() -> Mapping[tuple[str, str], Mapping[str, str]]:
     with (Path(__file__).parent / "prices.csv").open(encoding="utf-8", newline="") as file:
         rows = {(r["instance_type"], r["region_or_zone"]): r for r in csv.DictReader(file)}
     return MappingProxyType(rows)
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads((Path(__file__).parent / "service_prices.json").read_text(encoding="utf-8"))
 
 
 def _date(text: str) -> dt.date | None:

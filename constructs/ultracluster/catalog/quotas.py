@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import partial
 from typing import Any, Literal
+
+from ultracluster.catalog.files import catalog_file, record
+
+_document = partial(catalog_file, "quotas")
 
 Purchase = Literal["on-demand", "spot"]
 
@@ -80,18 +83,5 @@ def lead_time() -> LeadTime:
     return LeadTime(**_document()["lead_time"])
 
 
-def _quota(row: dict[str, Any], instance_type: str) -> Quota:
-    return Quota(
-        service=row["service"],
-        name=row["name"].format(type=instance_type),
-        code=row.get("code", ""),
-        match=row["match"],
-        unit=row["unit"],
-        source=row["source"],
-        date=row["date"],
-    )
-
-
-@cache
-def _document() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+def _quota(row: Mapping[str, Any], instance_type: str) -> Quota:
+    return record(Quota, row, name=row["name"].format(type=instance_type))

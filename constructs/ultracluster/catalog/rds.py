@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+
+from ultracluster.catalog.files import catalog_file
 
 
 def rds_sizes() -> Mapping[str, tuple[str, ...]]:
     """Sizes by family: `{"m7g": ("large", ...)}`. A missing family proves nothing."""
-    return {family: tuple(sizes) for family, sizes in _document()["sizes"].items()}
+    return {family: tuple(sizes) for family, sizes in catalog_file("rds_classes")["sizes"].items()}
 
 
 def rds_families(region: str) -> tuple[str, ...]:
     """Families with a price in a Region; empty means unknown."""
-    return tuple(_document()["regions"].get(region, ()))
-
-
-@cache
-def _document() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("rds_classes.json").read_text(encoding="utf-8"))
+    return tuple(catalog_file("rds_classes")["regions"].get(region, ()))

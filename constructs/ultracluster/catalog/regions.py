@@ -3,16 +3,14 @@
 `regions.json` is written by `tools/catalog_from_authorities.py`; its header names source and date.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ultracluster.catalog._nearest import nearest
+from ultracluster.catalog.files import catalog_file, record
 
 # What follows the Region's prefix or name: use1-az1, use1-atl2-az1, use1-wl1-bos-wlz1 ...
 _ZONE_ID_REST = re.compile(r"(-[a-z0-9]+)*-(az|wlz)\d+")
@@ -57,13 +55,8 @@ class Region:
 @cache
 def regions() -> Mapping[str, Region]:
     """Every Region known to botocore by name; read-only."""
-    file = Path(__file__).parent / "regions.json"
-    rows: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["regions"]
-    for row in rows.values():
-        row["zone_ids"] = tuple(row["zone_ids"])
-        lacks: dict[str, list[str]] = row["zone_lacks"]
-        row["zone_lacks"] = MappingProxyType({zone: tuple(names) for zone, names in lacks.items()})
-    return MappingProxyType({name: Region(name=name, **row) for name, row in rows.items()})
+    rows = catalog_file("regions")["regions"]
+    return MappingProxyType({name: record(Region, row, name=name) for name, row in rows.items()})
 
 
 def region(name: str) -> Region | None:
@@ -97,13 +90,7 @@ def connected_zone(local_zone_id: str) -> str | None:
 
     None where it is not known. Source: AWS Local Zones User Guide, Available Local Zones.
     """
-    return _parent_zones().get(local_zone_id)
-
-
-@cache
-def _parent_zones() -> Mapping[str, str]:
-    file = Path(__file__).parent / "local_zones.json"
-    return MappingProxyType(json.loads(file.read_text(encoding="utf-8"))["parent_zones"])
+    return catalog_file("local_zones")["parent_zones"].get(local_zone_id)
 
 
 def zone_region(zone_id: str) -> Region | None:

@@ -1,12 +1,12 @@
 """Which services say for whose account they assume a role (IAM User Guide, "The confused deputy problem")."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
+
+from ultracluster.catalog.files import catalog_file, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,5 @@ class ServiceTrust:
 @cache
 def service_trusts() -> Mapping[str, ServiceTrust]:
     """All services that roles of ours trust, by name; read-only."""
-    file = Path(__file__).parent / "service_trusts.json"
-    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["services"]
-    return MappingProxyType({row["service"]: ServiceTrust(**row) for row in rows})
+    rows = table(ServiceTrust, catalog_file("service_trusts")["services"])
+    return MappingProxyType({row.service: row for row in rows})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
+from functools import partial
 
+from ultracluster.catalog.files import catalog_file, record
 from ultracluster.catalog.instance_facts import InstanceType, UltraServer
 from ultracluster.catalog.instances import ultraservers
+
+_document = partial(catalog_file, "sizing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +62,7 @@ def accelerator_domain(instance_type: InstanceType, nodes: int) -> AcceleratorDo
 
 def model_state() -> ModelState:
     """How much a parameter takes in training."""
-    row = _document()["model_state"]
-    return ModelState(
-        memory_bytes=row["memory_bytes"], checkpoint_bytes=row["checkpoint_bytes"], source=row["source"]
-    )
+    return record(ModelState, _document()["model_state"])
 
 
 def lustre_write_mbps_per_tib(deployment: str, tier: int | None) -> int | None:
@@ -93,8 +90,3 @@ def _ultraserver(instance_type: InstanceType, nodes: int) -> UltraServer | None:
         (ultraservers()[name] for name in instance_type.ultraserver), key=lambda one: -one.instances
     )
     return next((one for one in sizes if nodes and nodes % one.instances == 0), None)
-
-
-@cache
-def _document() -> dict[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+from ultracluster.catalog.files import catalog_file, record
+
+_document = partial(catalog_file, "slurm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,8 @@ class HyperPodSlurmFacts:
 class ServiceFacts:
     """Settings that a service writes into slurm.conf beside ours and yours."""
 
-    settings: Mapping[str, str]
-    complete: bool
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    complete: bool = False
     """True where these are all of them: then Slurm's own default holds for what is missing."""
 
 
@@ -64,31 +65,29 @@ def cgroup_settings() -> tuple[SettingFacts, ...]:
 @cache
 def word_lists() -> frozenset[str]:
     """Parameters whose value is a list of words, in lower case."""
-    return frozenset(name.lower() for name in _facts()["word_lists"])
+    return frozenset(name.lower() for name in _document()["word_lists"])
 
 
 @cache
 def hyperpod_slurm() -> HyperPodSlurmFacts:
-    row = _facts()["hyperpod"]
-    return HyperPodSlurmFacts(denied=row["denied"], required_words=row["required_words"])
+    return record(HyperPodSlurmFacts, _document()["hyperpod"])
 
 
 def hyperpod_slurm_versions() -> tuple[str, ...]:
     """Slurm's releases of which HyperPod's images have one, the oldest first."""
-    return tuple(_facts()["versions"]["of_hyperpod"])
+    return tuple(_document()["versions"]["of_hyperpod"])
 
 
 def parallelcluster_slurm_version(release: str) -> str:
     """Slurm's release in the images of a release of ParallelCluster."""
     given = _numbers(release)
-    rows: list[Mapping[str, str]] = _facts()["versions"]["of_parallelcluster"]
+    rows: list[Mapping[str, str]] = _document()["versions"]["of_parallelcluster"]
     return next((row["slurm"] for row in reversed(rows) if given >= _numbers(row["from"])), rows[0]["slurm"])
 
 
 def service_settings(kind: str) -> ServiceFacts:
     """Settings of an orchestrator's service; nothing where it is not published."""
-    row: Mapping[str, Any] = _facts()["service"].get(kind, {})
-    return ServiceFacts(settings=row.get("settings", {}), complete=row.get("complete", False))
+    return record(ServiceFacts, _document()["service"].get(kind, {}))
 
 
 def words(value: str) -> tuple[str, ...]:
@@ -99,27 +98,13 @@ def words(value: str) -> tuple[str, ...]:
 @cache
 def _rows(what: str) -> tuple[SettingFacts, ...]:
     return tuple(
-        SettingFacts(
-            name=row["name"],
-            value=row["value"],
-            when=frozenset(row["when"].split()) - {"always"},
-            who=row["who"],
-            why=row["why"],
-            source=row["source"],
-            lead=row.get("with", ""),
-            since=row.get("since", ""),
-        )
-        for row in _facts()[what]
+        record(SettingFacts, row, when=frozenset(row["when"].split()) - {"always"}, lead=row.get("with", ""))
+        for row in _document()[what]
     )
 
 
 def _numbers(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release.split("."))
-
-
-@cache
-def _facts() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
 __all__ = [

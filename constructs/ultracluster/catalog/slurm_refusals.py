@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
+
+from ultracluster.catalog.files import catalog_file, record
 
 SlurmFile = Literal[
     "slurm.conf", "NodeName", "PartitionName", "NodeSet", "cgroup.conf", "gres.conf", "slurmdbd.conf"
@@ -42,7 +43,7 @@ class SlurmKey:
 class RefusalFacts:
     """Values of parameters with which a daemon does not start."""
 
-    file: SlurmFile
+    file: SlurmFile = "slurm.conf"
     key: str
     """The parameter that is reported."""
     conditions: tuple[tuple[str, str, Any], ...]
@@ -68,43 +69,27 @@ class RefusalFacts:
 
 def slurm_releases() -> tuple[str, ...]:
     """The releases that are known here, the oldest first."""
-    return tuple(_keys()["releases"])
+    return tuple(catalog_file("slurm_keys")["releases"])
 
 
 @cache
 def slurm_keys(file: SlurmFile) -> Mapping[str, SlurmKey]:
     """Every parameter of a file, by its name in small letters."""
-    rows: Mapping[str, Mapping[str, str]] = _keys()["files"][file]["keys"]
-    return {
-        name.lower(): SlurmKey(
-            name=name,
-            type=row["type"],
-            since=row.get("from", ""),
-            until=row.get("to", ""),
-            defunct=row.get("defunct", ""),
-        )
-        for name, row in rows.items()
-    }
+    rows: Mapping[str, Mapping[str, str]] = catalog_file("slurm_keys")["files"][file]["keys"]
+    return {name.lower(): record(SlurmKey, row, name=name, **_releases(row)) for name, row in rows.items()}
 
 
 @cache
 def slurm_refusals() -> tuple[RefusalFacts, ...]:
     """Every value and combination that is known to end a daemon."""
     return tuple(
-        RefusalFacts(
-            file=row.get("file", "slurm.conf"),
-            key=row["key"],
+        record(
+            RefusalFacts,
+            row,
             conditions=tuple((key, test, _small(operand)) for key, test, operand in row["if"]),
-            says=row["says"],
-            source=row["source"],
-            bad=row["bad"],
-            since=row.get("from", ""),
-            until=row.get("to", ""),
-            rule=row.get("rule", ""),
-            instead=row.get("instead", ""),
-            name=row.get("name", ""),
+            **_releases(row),
         )
-        for row in _facts()["rows"]
+        for row in catalog_file("slurm_refusals")["rows"]
     )
 
 
@@ -127,30 +112,23 @@ class FileRefusal:
 def slurm_file_refusals() -> tuple[FileRefusal, ...]:
     """Every content that is known to end a daemon and is not made of single settings."""
     return tuple(
-        FileRefusal(since=row.get("from", ""), **{key: row[key] for key in row if key != "from"})
-        for row in _facts()["files"]
+        record(FileRefusal, row, since=row.get("from", "")) for row in catalog_file("slurm_refusals")["files"]
     )
+
+
+def _releases(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"since": row.get("from", ""), "until": row.get("to", "")}
 
 
 @cache
 def slurm_defaults() -> Mapping[str, str]:
     """Slurm's own defaults of what the conditions ask for, by name in small letters."""
-    rows: Mapping[str, str] = _facts()["defaults"]
+    rows: Mapping[str, str] = catalog_file("slurm_refusals")["defaults"]
     return {name.lower(): value for name, value in rows.items()}
 
 
 def _small(operand: Any) -> Any:
     return json.loads(json.dumps(operand).lower())
-
-
-@cache
-def _keys() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_name("slurm_keys.json").read_text(encoding="utf-8"))
-
-
-@cache
-def _facts() -> Mapping[str, Any]:
-    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
 __all__ = [

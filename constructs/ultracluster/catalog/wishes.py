@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from ultracluster.catalog.files import catalog_file, record, table
 
 Answer = Literal["yes", "partly", "no"]
 _FOLDER = Path(__file__).with_name("wishes")
-_FIELD = Path(__file__).with_name("field_names.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +57,11 @@ def wishes() -> Mapping[str, Wish]:
 @cache
 def field_names() -> tuple[FieldName, ...]:
     """Every other name of the field, in the order of the file."""
-    return tuple(FieldName(**row) for row in json.loads(_FIELD.read_text(encoding="utf-8"))["names"])
+    return table(FieldName, catalog_file("field_names")["names"])
 
 
 def _wish(file: Path) -> Wish:
-    row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    answers = row.pop("answers")
-    return Wish(name=file.stem, answers={kind: tuple(one) for kind, one in answers.items()}, **row)
+    return record(Wish, json.loads(file.read_text(encoding="utf-8")), name=file.stem)
 
 
 __all__ = ["Answer", "FieldName", "Wish", "field_names", "wishes"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from ultracluster.catalog.files import catalog_file, table
 from ultracluster.catalog.regions import is_local_zone
 
 ZoneKind = Literal["zone", "local", "wavelength"]
@@ -53,6 +52,4 @@ def refused_kinds(rule: str) -> Collection[ZoneKind]:
 @cache
 def zone_rows() -> tuple[ZoneRow, ...]:
     """All rows."""
-    file = Path(__file__).with_suffix(".json")
-    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    return tuple(ZoneRow(**row) for row in rows)
+    return table(ZoneRow, catalog_file("zone_kinds")["rows"])
