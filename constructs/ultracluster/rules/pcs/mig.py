@@ -9,7 +9,7 @@ from ultracluster.config.slurm import Partition, named
 from ultracluster.model import Cluster, Group
 from ultracluster.model.mig import gpu_layouts
 from ultracluster.model.slurm_gres import asked
-from ultracluster.rules.eks.sharing import MIG, layout_fits, mig_profile_exists
+from ultracluster.rules.eks.sharing import MIG, mig_layout_fits, mig_profile_exists
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.pcs.gres import MIG as PCS_MIG
 from ultracluster.rules.pcs.gres import TOPOLOGY
@@ -23,7 +23,7 @@ CONSIDERATIONS = (
 TYPES = "Slurm documentation, MIG Management: the type in Gres is part of the name that slurmd finds (26.05)"
 
 PCS.add(110, "error", "The GPU supports the MIG profile", MIG, DATE, mig_profile_exists)
-PCS.add(111, "error", "The instances of a MIG layout fit on its GPU", MIG, DATE, layout_fits)
+PCS.add(111, "error", "The instances of a MIG layout fit on its GPU", MIG, DATE, mig_layout_fits)
 
 
 @PCS.error(112, PCS_MIG, DATE)
