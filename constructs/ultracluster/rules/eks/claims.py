@@ -13,6 +13,7 @@ from ultracluster.config.remedy import DROP, beside, drop, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.devices import compute_domain_types, imex_groups
 from ultracluster.rules.eks.groups import EKS_ONLY
+from ultracluster.rules.eks.releases import minor
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import EKS, HYPERPOD, KUBERNETES
 
@@ -42,7 +43,7 @@ def ultraservers_need_compute_domains(settings: Eks, cluster: Cluster) -> Breach
 def kubernetes_for_ultraservers(settings: Eks | HyperPodEks, cluster: Cluster) -> Breaches:
     """UltraServers have Kubernetes 1.33 or later."""
     groups = imex_groups(cluster)
-    if groups and _minor(settings.kubernetes_version) < 33:
+    if groups and minor(settings.kubernetes_version) < 33:
         yield at("kubernetes_version").breach(
             f"group `{next(iter(groups))}` is of UltraServers, which EKS supports from Kubernetes 1.33 on: "
             f"{settings.kubernetes_version} has no Dynamic Resource Allocation.",
@@ -53,7 +54,7 @@ def kubernetes_for_ultraservers(settings: Eks | HyperPodEks, cluster: Cluster) -
 @EKS.error(82, f"{EFA}: Prerequisites", DATE, kinds=EKS_ONLY)
 def kubernetes_for_efa_claims(settings: Eks) -> Breaches:
     """Pods claim EFA interfaces on Kubernetes 1.34 or later."""
-    if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) < 34:
+    if settings.efa_devices == "dra" and minor(settings.kubernetes_version) < 34:
         yield at("kubernetes_version").breach(
             f"`efa_devices` is dra, and Kubernetes {settings.kubernetes_version} does not serve "
             "resource.k8s.io/v1, by which pods claim interfaces.",
@@ -69,7 +70,7 @@ def kubernetes_for_efa_claims(settings: Eks) -> Breaches:
 )
 def kubernetes_for_efa_chart(settings: Eks) -> Breaches:
     """The chart of the EFA DRA driver is for the Kubernetes release."""
-    if settings.efa_devices == "dra" and _minor(settings.kubernetes_version) == 34:
+    if settings.efa_devices == "dra" and minor(settings.kubernetes_version) == 34:
         yield at("kubernetes_version").breach(
             "AWS's guide installs the EFA DRA driver on 1.34, its chart asks for 1.35 or later (the two "
             "disagree).",
@@ -180,10 +181,6 @@ def _imex(group: Group) -> bool:
 
 def _names(group: Group) -> str:
     return ", ".join(known.name for known in group.known_types if known.imex)
-
-
-def _minor(release: str) -> int:
-    return int(release.partition(".")[2])
 
 
 def _at(values: Mapping[str, Any], *keys: str) -> Any:

@@ -35,7 +35,7 @@ def kubernetes_release_offered(settings: Eks | HyperPodEks) -> Breaches:
     """EKS offers the Kubernetes release, and this package has its add-on versions."""
     release, releases = settings.kubernetes_version, kubernetes_releases()
     support = kubernetes_support(release)
-    if support is None and _minor(release) > _minor(releases[-1]):
+    if support is None and minor(release) > minor(releases[-1]):
         yield at(*_VERSION).breach(
             f"this package has no add-on versions for {release}, only for {releases[0]} to {releases[-1]}.",
             # a control plane that has it does not go back
@@ -83,7 +83,7 @@ def standard_support_ends(settings: Eks | HyperPodEks) -> Breaches:
 def kubectl_skew(settings: Eks | HyperPodEks) -> Breaches:
     """The kubectl that applies charts supports the control plane's release."""
     release, ours = settings.kubernetes_version, kubectl_release()
-    if kubernetes_support(release) and abs(_minor(release) - _minor(ours)) > 1:
+    if kubernetes_support(release) and abs(minor(release) - minor(ours)) > 1:
         yield at(*_VERSION).breach(
             f"charts and manifests are applied by kubectl {ours}, which Kubernetes supports with releases "
             f"next to its own, not with {release}.",
@@ -121,13 +121,14 @@ def _newest() -> str:
 def _advised(release: str) -> Remedy:
     """The newest release; of a control plane that runs the next one, because EKS takes no other."""
     newest = _newest()
-    following = f"1.{_minor(release) + 1}"
-    if following == newest or _minor(release) >= _minor(newest):
+    following = f"1.{minor(release) + 1}"
+    if following == newest or minor(release) >= minor(newest):
         return write(newest)
     if is_deployed():
         return write(following).noting(f"then the releases up to {newest}, one with each deployment")
     return write(newest).noting(f"where it is deployed already, {following}: EKS goes one release at a time")
 
 
-def _minor(release: str) -> int:
+def minor(release: str) -> int:
+    """Return the second number of a Kubernetes release."""
     return int(release.partition(".")[2])

@@ -19,6 +19,7 @@ from ultracluster.config.remedy import anywhere, ask, drop, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.inference import BEFORE, S3_DRIVER
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
+from ultracluster.rules.eks.releases import minor
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.sets import HPE
 
@@ -43,7 +44,7 @@ def cluster_name(hyperpod: HyperPodEks, cluster: Cluster) -> Breaches:
 def kubernetes_with_images(hyperpod: HyperPodEks) -> Breaches:
     """HyperPod has images for the Kubernetes release."""
     wanted, (first, last) = hyperpod.kubernetes_version, hyperpod_kubernetes_window()
-    if not _minor(first) <= _minor(wanted) <= _minor(last):
+    if not minor(first) <= minor(wanted) <= minor(last):
         yield at("kubernetes_version").breach(
             f"HyperPod's images are for {first} to {last}: nodes would not join a control plane of {wanted}.",
             write(hyperpod_kubernetes_agreed()),
@@ -59,7 +60,7 @@ def kubernetes_with_images(hyperpod: HyperPodEks) -> Breaches:
 def kubernetes_on_all_pages(hyperpod: HyperPodEks) -> Breaches:
     """All of AWS's pages have the Kubernetes release for HyperPod."""
     wanted, agreed = hyperpod.kubernetes_version, hyperpod_kubernetes_agreed()
-    if _minor(agreed) < _minor(wanted) <= _minor(hyperpod_kubernetes_window()[1]):
+    if minor(agreed) < minor(wanted) <= minor(hyperpod_kubernetes_window()[1]):
         said = ", ".join(
             f"`{page}` ({date}) up to {newest}" for page, newest, date in hyperpod_kubernetes_pages()
         )
@@ -83,7 +84,7 @@ def kubernetes_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Brea
     wanted = hyperpod.kubernetes_version
     for name, place in _addons(hyperpod, cluster).items():
         first, last = hyperpod_addon_window(name)
-        early, late = _minor(wanted) < _minor(first), last and _minor(wanted) > _minor(last)
+        early, late = minor(wanted) < minor(first), last and minor(wanted) > minor(last)
         if name in hyperpod.addon_versions or not (early or late):
             continue
         yield at(*place).breach(
@@ -195,7 +196,3 @@ def _addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> dict[str, YamlPat
     if cluster and uses_addon(cluster):
         wanted.setdefault(OBSERVABILITY_ADDON, ())
     return wanted
-
-
-def _minor(release: str) -> int:
-    return int(release.partition(".")[2])

@@ -30,6 +30,7 @@ from ultracluster.model.addresses import (
 from ultracluster.model.parent_zone import exports_homes_to_vpc
 from ultracluster.rules.engine import Breach, Breaches, at
 from ultracluster.rules.sets import NET
+from ultracluster.rules.zones import whole_network
 
 VPC_GUIDE = "Amazon VPC User Guide, VPC CIDR blocks"
 CREATE_SUBNET = "EC2 API reference, CreateSubnet"
@@ -43,7 +44,7 @@ FULL = 0.8
 @NET.error(1, VPC_GUIDE, by_hand="aws ec2 describe-vpcs --vpc-ids <vpc>")
 def vpc_size(network: Network) -> Breaches:
     """A VPC's network is between /16 and /28."""
-    whole = _vpc(network)
+    whole = whole_network(network)
     if not LARGEST_PREFIX <= whole.prefixlen <= SMALLEST_PREFIX:
         yield at(*_vpc_path(network)).breach(
             f"{whole} is a /{whole.prefixlen}; EC2 makes VPC networks from /16 (65,536 addresses) "
@@ -67,7 +68,7 @@ def node_subnet_size(network: Network) -> Breaches:
 @NET.error(3, f"{CREATE_SUBNET}; {VPC_GUIDE}")
 def node_subnet_within_vpc(network: Network, cluster: Cluster | None) -> Breaches:
     """The node subnet lies within its VPC, or beside it as a block of its own."""
-    given, whole = _given_node_network(network), _vpc(network)
+    given, whole = _given_node_network(network), whole_network(network)
     if given is None or given.subnet_of(whole):
         return
     half = None if network.vpc else _half(whole)
@@ -89,7 +90,7 @@ def node_subnet_within_vpc(network: Network, cluster: Cluster | None) -> Breache
 @NET.error(32, f"{VPC_GUIDE}: IPv4 CIDR block association restrictions", "2026-11-28")
 def secondary_block_accepted(network: Network) -> Breaches:
     """EC2 accepts each secondary block of the VPC beside the first one."""
-    before = [_vpc(network)]
+    before = [whole_network(network)]
     for place, block in secondary_blocks(network).items():
         path = _block_path(place)
         free = free_block(before, _prefix(block))
@@ -108,7 +109,7 @@ def secondary_block_accepted(network: Network) -> Breaches:
 @NET.error(4, CREATE_SUBNET)
 def small_subnets_fit(network: Network, cluster: Cluster) -> Breaches:
     """The node subnet leaves addresses for the other subnets of the VPC."""
-    cut, whole = subnets(cluster), _vpc(network)
+    cut, whole = subnets(cluster), whole_network(network)
     others = {
         "NAT gateway": [cut.public] if cut.public else [],
         "accounting database": cut.database or (),
@@ -207,10 +208,6 @@ def _another(cluster: Cluster) -> str:
     return "another subnet means that every node is replaced"
 
 
-def _vpc(network: Network) -> IPv4Network:
-    return IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
-
-
 def _vpc_path(network: Network) -> YamlPath:
     return ("vpc", "cidr") if network.vpc else ("cidr",)
 
@@ -221,7 +218,7 @@ def _block_path(place: str) -> YamlPath:
 
 def _blocks(network: Network) -> Iterator[tuple[YamlPath, IPv4Network]]:
     """The blocks of the VPC with the settings that name them."""
-    yield _vpc_path(network), _vpc(network)
+    yield _vpc_path(network), whole_network(network)
     for place, block in secondary_blocks(network).items():
         yield _block_path(place), block
 
@@ -268,7 +265,7 @@ def _roomier(cluster: Cluster, budget: AddressBudget) -> Remedy:
     if fits is None:
         return ask("decision", _fewer(cluster))
     network = cluster.environment.network
-    whole, cut = _vpc(network), subnets(cluster)
+    whole, cut = whole_network(network), subnets(cluster)
     if network.subnet:
         return ask("fact", f"an existing subnet of /{fits} or larger")
     nodes = IPv4Network((cut.nodes.network_address, fits), strict=False)

@@ -13,6 +13,7 @@ from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breaches, at
 from ultracluster.rules.parallelcluster.groups import DATE
+from ultracluster.rules.parallelcluster.topology import uses_imex
 from ultracluster.rules.sets import PCL
 from ultracluster.rules.sources import PCLUSTER
 
@@ -88,7 +89,7 @@ def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Brea
 @PCL.warning(49, "ParallelCluster User Guide, Support NVIDIA-Imex", DATE)
 def imex_setup(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """UltraServers are set up for NVLink between nodes."""
-    queues = [queue for queue, groups in cluster.partitions.items() if any(map(_imex, groups.values()))]
+    queues = [queue for queue, groups in cluster.partitions.items() if any(map(uses_imex, groups.values()))]
     if queues and not settings.imex:
         yield at("imex").breach(
             f"with imex off, jobs in `{queues[0]}` have no IMEX configuration: NCCL does not use NVLink "
@@ -110,10 +111,6 @@ def imex_setup(settings: ParallelCluster, cluster: Cluster) -> Breaches:
                 "on any.",
                 (drop() | write("Alloc,NoHold")).noting("PrologFlags are set for UltraServers by default"),
             )
-
-
-def _imex(group: Group) -> bool:
-    return group.type is not None and group.type.imex is True
 
 
 def _denied(settings: SlurmSettings, denied: Mapping[str, str], where: str) -> Breaches:

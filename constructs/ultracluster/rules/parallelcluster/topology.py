@@ -31,7 +31,7 @@ _WORDS = {
 )
 def topology_file(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     """A topology plugin has its topology.conf."""
-    if any(map(_imex, cluster.with_role("compute").values())):
+    if any(map(uses_imex, cluster.with_role("compute").values())):
         return
     for key, value in settings.slurm_settings.items():
         if key.lower() == "topologyplugin" and str(value).lower() not in _NO_FILE:
@@ -70,7 +70,7 @@ def topology_supported(settings: ParallelCluster, cluster: Cluster) -> Breaches:
     if wanted == "automatic":
         return
     groups = cluster.with_role("compute").values()
-    ultraservers = any(map(_imex, groups))
+    ultraservers = any(map(uses_imex, groups))
     found = next((slurm_topology(cluster, group) for group in groups), None)
     if found is None or found.kind == wanted or found.writer == "you":
         return
@@ -119,5 +119,6 @@ def topology_param_applies(settings: ParallelCluster, cluster: Cluster) -> Breac
             )
 
 
-def _imex(group: Group) -> bool:
+def uses_imex(group: Group) -> bool:
+    """Return whether NVLink joins the nodes of a group."""
     return group.type is not None and group.type.imex is True
