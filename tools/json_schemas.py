@@ -80,7 +80,7 @@ def _column(kind: type, key: Key) -> tuple[Any, str | None]:
         text = attribute_docstrings(owner).get(name)
     if not text and datetime in (hint, *get_args(hint)):
         text = "ISO 8601."
-    hint = eval(key.type) if key.type else hint  # noqa: S307 (a row of ours)
+    hint = eval(key.type) if key.type else hint  # noqa: S307 (from our own table)
     return (hint | None if null else hint), text
 
 
@@ -90,7 +90,7 @@ def _hints(kind: Any) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            exec(ast.unparse(ast.Module(node.body, [])), names)  # noqa: S102 (imports of ours)
+            exec(ast.unparse(ast.Module(node.body, [])), names)  # noqa: S102 (our own imports)
     return get_type_hints(kind, localns=names)
 
 

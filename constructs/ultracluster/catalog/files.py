@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @cache
 def catalog_file(name: str) -> Mapping[str, Any]:
-    """What `<name>.json` of the catalogue holds."""
+    """Content of the catalogue's `<name>.json`; read-only."""
     return json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
 
 

@@ -38,7 +38,7 @@ class Figure:
     key: str
     """What is sold: `ec2.TYPE`, `hyperpod.TYPE`, `nat`, `lustre.persistent-2-ssd.125`."""
     region: str
-    """Region, Local Zone or, for Spot, zone id of the figure, where its source says so."""
+    """Region, Local Zone or, for Spot, zone id of the figure, where its source has one."""
     usd: float
     unit: PriceUnit
     """What `usd` buys: one of the things for an hour, a day or a month, or one GB of data."""

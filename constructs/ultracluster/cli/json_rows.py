@@ -5,7 +5,7 @@ A row of `ROWS` lists keys in their order:
     key            the attribute of this name
     key=a.b        another attribute, or an attribute or answer of an attribute
     key=name?      null where it is empty
-    key=name%4     rounded to so many digits
+    key=name%4     rounded to this many digits
     key=name:str   published as this type, where the class is narrower or a date
     -name          all public fields and properties without these (such a row has no other words)
 
