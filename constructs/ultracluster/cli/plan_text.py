@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.markup import escape
 from rich.table import Table
@@ -89,22 +89,19 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
             "" if number else _interconnect(linked),
             f"{group.name}: {group_words(group)['linked by']}{place}{_topology(group)}{_generations(group)}",
         )
-    notes = [note for group in plan.groups for note in group_notes(group, plan.zone_id)]
-    yield from (("" if number else "groups", note) for number, note in enumerate(notes))
+    yield from _named("groups", (note for group in plan.groups for note in group_notes(group, plan.zone_id)))
     yield "Lustre", str(plan.lustre or "none")
     yield from ((one.name, str(one)) for one in plan.further_lustre)
     for one in plan.repositories:
         place = f"s3://{one.bucket}/{one.prefix}" if one.bucket else f"the data bucket, {one.prefix or '/'}"
         of = f"{one.file_system}: " if one.file_system else ""
         yield "", f"{of}{one.folder} is {place} ({_events(one.import_events, one.export_events)})"
-    for number, one in enumerate(plan.job_buckets):
-        yield "" if number else "jobs in S3", str(one)
+    yield from _named("jobs in S3", map(str, plan.job_buckets))
     if plan.model:
-        yield from zip(("model", ""), model_lines(plan.model), strict=True)
+        yield from _named("model", model_lines(plan.model))
     if plan.communication:
         checkpoint = plan.model.write_seconds if plan.model else None
-        for number, line in enumerate(communication_lines(plan.communication, checkpoint)):
-            yield "" if number else "a step", line
+        yield from _named("a step", communication_lines(plan.communication, checkpoint))
     if plan.home or plan.accounting:  # pods have no home
         yield "home", str(plan.home or "on Lustre")
     if plan.accounting:
@@ -124,16 +121,12 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "", f"{zone.total:,} of {zone.usable:,} in {zone.subnet} ({zone.zone_id})"
     yield from _quotas(plan, rest_at)
     yield "software", f"release {plan.software}"
-    for number, line in enumerate(boot_lines(plan.first_boot)):
-        yield "" if number else "first boot", line
-    for number, line in enumerate(step_lines(plan.first_boot)):
-        yield "" if number else "your steps", line
+    yield from _named("first boot", boot_lines(plan.first_boot))
+    yield from _named("your steps", step_lines(plan.first_boot))
     if plan.resilience:
-        for number, line in enumerate(resilience_lines(plan.resilience)):
-            yield "" if number else "failures", line
+        yield from _named("failures", resilience_lines(plan.resilience))
     if plan.observability:
-        for number, line in enumerate(observability_lines(plan.observability)):
-            yield "" if number else "watched", line
+        yield from _named("watched", observability_lines(plan.observability))
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
     yield "stacks", ", ".join(plan.stacks)
     if plan.stacks_of_aws:
@@ -146,6 +139,11 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     yield "warnings", warning_counts(plan)
     for one in plan.open_warnings:
         yield "", f"{one.code} at {one.path}"
+
+
+def _named(name: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Lines of one name, which stands before the first."""
+    return ((("" if number else name), line) for number, line in enumerate(lines))
 
 
 def merged_facts(plan: Plan, *, rest_at: str = "--markdown names them") -> dict[str, list[str]]:

@@ -1,7 +1,8 @@
 """The MPI operator in objects of our own: it has no chart, and its makers' manifests are not copied.
 
-`mpi_operator.yaml` has the objects; `catalog/mpi_operator.json` the release. The schema of MPIJob is small: it
-says what must be there and of what kind it is, and leaves templates of pods to the operator and to Kubernetes.
+`mpi_operator.yaml` has the objects; `catalog/mpi_operator.json` the release. The schema of MPIJob is small:
+it says what must be there and of what kind it is, and leaves templates of pods to the operator and to
+Kubernetes.
 """
 
 from __future__ import annotations
