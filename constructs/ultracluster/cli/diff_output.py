@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ultracluster.change import Verdict, worst
-from ultracluster.change.changes import Change
 from ultracluster.change.report import Report, end, rows, title
+from ultracluster.cli.json_rows import JudgedChange
 from ultracluster.cli.report import Paper, folded, markdown, markdown_table
 from ultracluster.cli.terminal import coloured, width
 
@@ -81,15 +80,6 @@ def as_markdown(report: Report) -> str:
         table = markdown_table(("verdict", "resource", "change", "why"), cells)
         parts += folded(f"{len(kept)} harmless", table) if fold else ["", *table]
     return "\n".join([*parts, "", *(f"{markdown(line)}  " for line in end(report))]).rstrip() + "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedChange:
-    """One changed property of one resource, or the resource as a whole."""
-
-    change: Change
-    accepted: bool
-    """Its data may be lost, or lose a guard: --accept."""
 
 
 def as_document(report: Report) -> Diff:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,13 +18,12 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.json_rows import Cause, Harmless
 from ultracluster.cli.progress import working
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination, Fact
-    from ultracluster.account.doctor.known_failures import KnownFailure
-    from ultracluster.catalog.node_faults import Fault as NodeFault
     from ultracluster.cli.documents.cluster import Examined
     from ultracluster.config import Environment
 
@@ -86,24 +84,6 @@ def _read(log: list[str], config: Environment) -> Examination:
         return read_logs(log, sys.stdin.buffer, generations_of(names))
     except LogError as error:
         refuse(f"--log: {error}. Give a file, a folder, or `-` for standard input.")
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """A known failure that fits."""
-
-    failure: KnownFailure
-    evidence: list[str]
-    """Where it was seen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Harmless:
-    """A fault that asks nothing of a node, such as an application's error."""
-
-    fault: NodeFault
-    times: int
-    """Lines that have it."""
 
 
 def as_dict(found: Examination) -> Examined:

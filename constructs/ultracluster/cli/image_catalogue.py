@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from ultracluster.cli.json_output import JsonOption, write_json
+from ultracluster.cli.json_rows import KnownImage
 from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
-    from ultracluster.catalog.images import Fact, Image
+    from ultracluster.catalog.images import Fact
 
 _COLUMNS = ("kernel", "nvidia_driver", "neuron_driver", "efa_installer", "slurm")
 
@@ -93,13 +93,6 @@ def show(
                 (field, _value(fact, "").strip(), fact.mark, f"{said}{f'; {fact.note}' if fact.note else ''}")
             )
     typer.echo(text_table(("field", "value", "mark", "source"), rows))
-
-
-@dataclass(frozen=True, slots=True)
-class KnownImage:
-    """An image with its values."""
-
-    image: Image
 
 
 def _value(fact: Fact | None, doubt: str = "~") -> str:

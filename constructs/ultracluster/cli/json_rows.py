@@ -17,9 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from ultracluster.account.doctor.known_failures import KnownFailure
+    from ultracluster.catalog.images import Image
+    from ultracluster.catalog.node_faults import Fault
+    from ultracluster.change.changes import Change
 
 ROWS = {
     "acceptance.report:Curve": "run nodes ranks average_busbw=average rows",
@@ -52,17 +58,17 @@ ROWS = {
     "catalog.images:Fact": "value mark:str source=origin as_of note",
     "catalog.images:Image": "id family:str release date os arch:str kubernetes name notes advisories",
     "catalog.prices:Figure": "usd%8 per=unit:str region? source date verified live",
-    "cli.diff_output:JudgedChange": (
+    "cli.json_rows:JudgedChange": (
         "stack=change.stack logical_id=change.logical_id type=change.resource_type path=change.path "
         "verdict=change.verdict refused=change.refused order=change.order replaces=change.replaces accepted "
         "reason=change.reason source=change.source before=change.before after=change.after"
     ),
-    "cli.doctor:Cause": (
+    "cli.json_rows:Cause": (
         "id=failure.id cause=failure.cause certain=failure.certain differs=failure.differs do=failure.do "
         "run=failure.run page=failure.page sources=failure.sources evidence"
     ),
-    "cli.doctor:Harmless": "id=fault.id meaning=fault.meaning times",
-    "cli.image_catalogue:KnownImage": (
+    "cli.json_rows:Harmless": "id=fault.id meaning=fault.meaning times",
+    "cli.json_rows:KnownImage": (
         "id=image.id family=image.family:str release=image.release date=image.date os=image.os "
         "arch=image.arch:str kubernetes=image.kubernetes name=image.name notes=image.notes "
         "advisories=image.advisories values=image.values"
@@ -96,6 +102,40 @@ ROWS = {
     "supply.online:Answer": "component what state:str detail",
 }
 """By module, below `ultracluster`, and class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A known failure that fits."""
+
+    failure: KnownFailure
+    evidence: list[str]
+    """Where it was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Harmless:
+    """A fault that asks nothing of a node, such as an application's error."""
+
+    fault: Fault
+    times: int
+    """Lines that have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedChange:
+    """One changed property of one resource, or the resource as a whole."""
+
+    change: Change
+    accepted: bool
+    """Its data may be lost, or lose a guard: --accept."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownImage:
+    """An image with its values."""
+
+    image: Image
 
 
 class Key(NamedTuple):

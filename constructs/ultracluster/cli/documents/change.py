@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from ultracluster.change.changes import Verdict
-from ultracluster.cli.diff_output import JudgedChange
+from ultracluster.cli.json_rows import JudgedChange
 
 
 class Diff(TypedDict):

@@ -8,7 +8,7 @@ from ultracluster.account.doctor.examination import Fact, Source
 from ultracluster.account.nodes.node import Node, Outcome
 from ultracluster.account.wait.look import GroupSeen
 from ultracluster.account.wait.smoke import Smoke
-from ultracluster.cli.doctor import Cause, Harmless
+from ultracluster.cli.json_rows import Cause, Harmless
 from ultracluster.jobs.on_nodes.running_job import Job
 from ultracluster.jobs.placement.seats import Seat
 from ultracluster.jobs.placement.spread import Layer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from ultracluster.catalog.images import Image
-from ultracluster.cli.image_catalogue import KnownImage
+from ultracluster.cli.json_rows import KnownImage
 from ultracluster.software.lock import Release
 from ultracluster.software.solver import Verdict
 from ultracluster.supply.online import Answer
