@@ -155,12 +155,14 @@ exec flock /run/ultracluster/health/look.lock {command}
 reports next."""
 UNTOUCHED = f"""
 untouched() {{
-  [ ! -s {LOG} ] && [ -z "$(ls -A /run/fake/gpus)" ] && [ -e /run/ultracluster/health/look.json ] &&
+  ! grep -qv 'notice of EC2: .* unreachable' {LOG} && [ -z "$(ls -A /run/fake/gpus)" ] &&
+    [ -e /run/ultracluster/health/look.json ] &&
     ! ls /var/lib/ultracluster/health/drained.json /var/lib/ultracluster/health/open.json &&
     kill -0 "$(cat /run/health.pid)"
 }} >/dev/null 2>&1
 """
-"""The service runs, has looked, and has met nothing: a test that begins can have it as it is."""
+"""The service runs, has looked, and has met nothing but the lack of EC2's metadata: a test that begins can
+have it as it is."""
 STOP = f"{UNTOUCHED}! untouched || exit 0" + AT_REST.format(
     command="systemctl stop ultracluster-health.service"
 )

@@ -464,19 +464,20 @@ class Twin:
         return int(done.stdout.split(";")[0])
 
     def wait(self, done: Callable[[], object], what: str = "it") -> None:
-        """Until it is true. Most looks start four processes: between them is four times what a look takes.
+        """Until it is true. Most looks start four processes, so what takes longer is looked at less often.
 
         Raises:
             TimeoutError: with the last lines of all logs.
         """
-        end = time.monotonic() + PATIENCE
+        start = time.monotonic()
         while True:
             began = time.monotonic()
             if done():
                 return
-            if began > end:
+            if began > start + PATIENCE:
                 raise TimeoutError(f"waited {PATIENCE} s for {what}\n{self.logs()}")
-            time.sleep(min(max(0.1, SPARED * (time.monotonic() - began)), 1))
+            now = time.monotonic()
+            time.sleep(min(max(0.1, SPARED * (now - began), (now - start) / 8), 1))
 
     def logs(self, lines: int = 15) -> str:
         """The ends of the logs of all machines that have any."""
