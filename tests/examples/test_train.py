@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -103,13 +104,19 @@ def _torch() -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
-    """The losses of a run that nobody disturbs."""
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """A run that nobody disturbs."""
     if python() is None:
         need("python3-torch")
     training = Training(tmp_path_factory.mktemp("whole"), 40)
     assert training.ended() == [0, 0], training.text
-    return training.losses
+    return training
+
+
+@pytest.fixture(scope="module")
+def whole(trained: Training) -> dict[int, float]:
+    """Its losses."""
+    return trained.losses
 
 
 def test_it_learns(whole: dict[int, float]) -> None:
@@ -142,20 +149,17 @@ def test_who_asks_one_process_gets_a_checkpoint_and_an_end_of_all(
         assert training.losses[number] == whole[number]
 
 
-def test_a_torn_checkpoint_costs_the_steps_since_the_one_before(
-    whole: dict[int, float], tmp_path: Path
-) -> None:
-    first = Training(tmp_path, 20)
-    assert first.ended() == [0, 0], first.text
+def test_a_torn_checkpoint_costs_the_steps_since_the_one_before(trained: Training, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoints"
-    assert sorted(file.name for file in folder.iterdir()) == [f"step-{step:08}.pt" for step in (10, 15, 20)]
-    newest = folder / "step-00000020.pt"
+    shutil.copytree(trained.said.parent / "checkpoints", folder)
+    assert sorted(file.name for file in folder.iterdir()) == [f"step-{step:08}.pt" for step in (30, 35, 40)]
+    newest = folder / "step-00000040.pt"
     newest.write_bytes(newest.read_bytes()[:1000])
-    (folder / "step-00000025.pt.tmp").write_bytes(b"half")
+    (folder / "step-00000045.pt.tmp").write_bytes(b"half")
     again = Training(tmp_path, 40)
     assert again.ended() == [0, 0], again.text
-    assert "cannot be read" in again.text and "from step 15" in again.text
-    assert again.losses == {step: loss for step, loss in whole.items() if step > 15}
+    assert "cannot be read" in again.text and "from step 35" in again.text
+    assert again.losses == {step: loss for step, loss in trained.losses.items() if step > 35}
 
 
 def test_another_number_of_processes_sees_the_same_batches(whole: dict[int, float], tmp_path: Path) -> None:
@@ -166,13 +170,15 @@ def test_another_number_of_processes_sees_the_same_batches(whole: dict[int, floa
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("processes", "options", "told"),
     [
-        (["--batch", "7"], "--batch 7: requires a multiple of the 2 processes"),
-        (["--data", "/nowhere.txt"], "--data /nowhere.txt: requires a file of more than 33 bytes"),
+        (2, ["--batch", "7"], "--batch 7: requires a multiple of the 2 processes"),
+        (1, ["--data", "/nowhere.txt"], "--data /nowhere.txt: requires a file of more than 33 bytes"),
     ],
 )
-def test_what_cannot_be_trained_is_told(options: list[str], told: str, tmp_path: Path) -> None:
-    training = Training(tmp_path, 20, *options)
-    assert training.ended() == [1, 1]
+def test_what_cannot_be_trained_is_told(
+    processes: int, options: list[str], told: str, tmp_path: Path
+) -> None:
+    training = Training(tmp_path, 20, *options, processes=processes)
+    assert training.ended() == [1] * processes
     assert told in training.text
