@@ -250,7 +250,8 @@ def own_folders(kind: str) -> tuple[str, ...]:
 
 
 BY_ORCHESTRATOR = tuple(
-    f"{CATALOGUE}/{name}.json" for name in ("combinations", "effects", "node_agents", "zone_kinds")
+    f"{CATALOGUE}/{name}.json"
+    for name in ("combinations", "effects", "fixed_settings", "node_agents", "zone_kinds")
 )
 """Tables of which each row says whom it binds."""
 

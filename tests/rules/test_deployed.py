@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Any
 
 import pytest
 from project import ENVIRONMENTS
 from rules_support import changed, environment_data, loaded
+from rules_table import judged
 from templates import templates_alone
 
+from tools.rule_examples import base_of, on_the_day, the_finding
+from ultracluster.catalog.fixed_settings import FixedSetting, fixed_settings
 from ultracluster.change import blast_radius
 from ultracluster.config import InvalidEnvironmentError
-from ultracluster.config.remedy import apply
+from ultracluster.config.remedy import Option, apply
+from ultracluster.model import resolve
 from ultracluster.rules import check
-from ultracluster.rules.deployed import as_deployed, is_deployed
+from ultracluster.rules.deployed import as_deployed, fixed, is_deployed
 from ultracluster.rules.eks import releases as eks_releases
+from ultracluster.rules.examples import applied, examples
 
 RELEASES = ["1.31", "1.32", "1.33", "1.34", "1.35"]
 
@@ -83,12 +91,97 @@ def test_a_newer_release_than_the_package_knows_does_not_go_back() -> None:
 def test_no_remedy_for_a_shipped_environment_is_refused_once_it_is_deployed(name: str) -> None:
     """Its acknowledged warnings, with what they offer instead."""
     data = environment_data(name)
-    before = templates_alone(loaded(data).environment)
     with as_deployed():
         made = offered(data)
+    assert refusals(data, made) == []
+
+
+def refusals(data: Any, made: list[Any]) -> list[str]:
+    """Why AWS refuses files that are deployed over one."""
+    if not made:
+        return []
+    before = templates_alone(loaded(data).environment)
+    found: list[str] = []
     for other in made:
         try:
             after = templates_alone(loaded(other).environment)
         except InvalidEnvironmentError:  # it needs a further change, which another finding names
             continue
-        assert [one.reason for one in blast_radius(before, after) if one.refused] == []
+        found += [one.reason for one in blast_radius(before, after) if one.refused]
+    return found
+
+
+@dataclass(frozen=True)
+class Deployable:
+    """The bad lines of an example that are no error, so that they may be deployed."""
+
+    code: str
+    data: Any
+    options: tuple[Option, ...]
+    """All of the remedy."""
+    refused: tuple[FixedSetting, ...]
+    """What the facts of fixed settings say of them."""
+
+    @property
+    def settings(self) -> set[str]:
+        """The keys that the remedy writes, by their last names."""
+        return {
+            next(part for part in reversed(one.path) if isinstance(part, str))
+            for o in self.options
+            for one in o
+        }
+
+
+@cache
+def deployable() -> Mapping[str, Deployable]:
+    made: dict[str, Deployable] = {}
+    with on_the_day():
+        for code, example in examples().items():
+            data = applied(base_of(example), example.bad)
+            findings = [] if example.where else judged(data)
+            hit = the_finding(example, findings)
+            if hit and hit.remedy.options and not any(one.blocks for one in findings):
+                cluster = resolve(loaded(data).environment)
+                rows = [row for option in hit.remedy.options for row in fixed(code, option, cluster)]
+                made[code] = Deployable(code, data, hit.remedy.options, tuple(rows))
+    return made
+
+
+def left(one: Deployable) -> list[Any]:
+    """The files that the remedy makes where the environment is deployed."""
+    with on_the_day(), as_deployed():
+        hit = the_finding(examples()[one.code], check(loaded(one.data)))
+    assert hit
+    words = " ".join(hit.instead.split())
+    assert all(row.way in words for row in one.refused), (one.code, words)
+    assert hit.remedy.options or hit.remedy.lacking
+    return [apply(one.data, option) for option in hit.remedy.options]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", fixed_settings(), ids=lambda row: str(row.settings or row.rules))
+def test_each_fixed_setting_is_refused(row: FixedSetting) -> None:
+    """By the judgement of changes, for one example at least."""
+    of = [one for one in deployable().values() if row in one.refused]
+    if not of:
+        assert row.roles == ("controller",), "no remedy of a warning writes it"
+        return
+    with on_the_day():
+        assert any(refusals(one.data, [apply(one.data, option) for option in one.options]) for one in of[:3])
+
+
+@pytest.mark.slow
+def test_a_remedy_of_a_key_that_may_be_fixed_is_never_refused() -> None:
+    """Of each key that is fixed somewhere, what is still offered; words say what is not."""
+    watched = {path.rpartition(".")[2] for row in fixed_settings() for path in row.settings}
+    for one in deployable().values():
+        made = left(one)
+        assert len(made) < len(one.options) or not one.refused, one.code
+        if one.settings & watched:
+            assert refusals(one.data, made) == [], one.code
+
+
+@pytest.mark.deep
+def test_no_remedy_of_any_rule_is_refused() -> None:
+    for one in deployable().values():
+        assert refusals(one.data, left(one)) == [], one.code

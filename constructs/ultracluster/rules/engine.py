@@ -21,6 +21,7 @@ from ultracluster.config.findings import Severity, YamlPath, dotted
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.remedy import Remedy, drop, inside
 from ultracluster.model import resolve
+from ultracluster.rules.deployed import for_deployed, is_deployed
 from ultracluster.rules.parts import parts_of
 
 
@@ -204,6 +205,8 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
         replace(finding, location=loaded.source.locate(finding.path))
         for finding in judge(rules, tuple(parts_of(cluster)), kind=cluster.traits.kind)
     ]
+    if is_deployed():
+        findings = [for_deployed(finding, cluster) for finding in findings]
     return _acknowledged(findings, loaded, {rule.id: rule for rule in rules})
 
 
