@@ -17,11 +17,11 @@ class FixedSetting:
     """Dotted paths of the file; `*` stands for any characters. After `write` or `remove`, one of both."""
     rules: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    """Of orchestrators; empty for all."""
+    """Orchestrators; empty for all."""
     roles: tuple[str, ...] = ()
-    """Of node groups; empty for all."""
+    """Node groups; empty for all."""
     way: str
-    """What works instead."""
+    """Words: what works instead."""
     source: str
 
     def holds(self, setting: str, rule: str, kind: str, role: str, *, removed: bool) -> bool:
