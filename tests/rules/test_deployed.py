@@ -79,6 +79,16 @@ def test_a_new_environment_gets_the_newest_and_the_words_for_a_deployed_one() ->
     assert not is_deployed()
 
 
+def test_an_error_was_never_deployed_so_its_remedy_corrects_the_file() -> None:
+    data = changed(
+        environment_data("dev"), {"network.cidr": "10.0.0.0/16", "network.node_cidr": "10.0.0.0/16"}
+    )
+    with as_deployed():
+        (finding,) = [one for one in check(loaded(data)) if one.code == "NET004"]
+
+    assert finding.blocks and finding.remedy.options
+
+
 def test_a_newer_release_than_the_package_knows_does_not_go_back() -> None:
     with as_deployed():
         (finding,) = [one for one in check(loaded(with_release("1.40"))) if one.code == "EKS001"]

@@ -32,7 +32,12 @@ def is_deployed() -> bool:
 
 
 def for_deployed(finding: Finding, cluster: Cluster) -> Finding:
-    """The finding with what AWS takes of a running environment; what it refuses becomes words."""
+    """The finding with what AWS takes of a running environment; what it refuses becomes words.
+
+    What is an error was never deployed so: its remedies correct the file.
+    """
+    if finding.blocks:
+        return finding
     remedy, refused = finding.remedy, list[Option]()
     ways: list[str] = []
     for option in remedy.options:
