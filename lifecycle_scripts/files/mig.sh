@@ -79,7 +79,7 @@ mig::refuse_in_use() {
     mig::fail "$MIG_SAID; slurmd runs and may have given it to a job: drain the node and replace or reboot it"
   fi
   for gpu in "${MIG_WRONG[@]}"; do
-    users=$(mig::smi -i "$gpu" --query-compute-apps=pid,process_name --format=csv,noheader) || mig::fail "nvidia-smi does not tell who uses GPU $gpu: ${users:0:200}"
+    users=$(mig::smi -i "$gpu" --query-compute-apps=pid,process_name --format=csv,noheader) || mig::fail "nvidia-smi does not show who uses GPU $gpu: ${users:0:200}"
     [[ ! $users =~ [0-9] ]] || mig::fail "GPU $gpu is in use by process ${users%%$'\n'*}: its MIG layout is left as it is"
   done
 }

@@ -193,6 +193,20 @@ def test_a_node_that_lets_people_in_by_jobs_boots_as_the_plan_says(wish: str) ->
     assert not list(differences(boot, outcome, prediction(boot))), outcome.log
 
 
+def test_a_pcs_node_has_its_mig_instances_when_slurm_looks() -> None:
+    environment = load(ROOT / "environments/wishes/gres.yaml").environment
+    cut, whole = (
+        next(one for one in boots(environment) if one.group == name) for name in ("slices", "train")
+    )
+    outcome = rehearsed(cut)
+    assert outcome.said["mig"] == (
+        "installed",
+        "8 GPUs: 8 x 4g.40gb:0,1g.10gb:4,1g.10gb:5,1g.10gb:6",
+    ), outcome.log
+    assert not list(differences(cut, outcome, prediction(cut))), outcome.log
+    assert rehearsed(whole).said["mig"][0] == "skipped"
+
+
 def test_a_rehearsal_fails_where_the_image_has_a_component_elsewhere() -> None:
     """Scripts find what is where they look: a record that says another place makes them install it again."""
     boot = _dev_gpu()

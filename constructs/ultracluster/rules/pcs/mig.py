@@ -96,7 +96,7 @@ def mig_jobs_take_one_instance(group: Group, settings: Pcs) -> Breaches:
 
 @PCS.warning(115, TYPES, DATE)
 def mig_devices_told_apart(group: Group) -> Breaches:
-    """Slurm can tell the devices of a node apart."""
+    """Devices of a node have names that do not contain one another."""
     key = group.settings.mig_key
     if not key or group.type is None:
         return
