@@ -6,6 +6,7 @@ Whether ParallelCluster accepts it, test_parallelcluster_validators.py says.
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from ultracluster.parallelcluster.configuration_file import cluster_configuratio
 from ultracluster.parallelcluster.deployed_values import DeployedValues, value_sources
 from ultracluster.parallelcluster.queues import CAPACITY_TYPES
 
+TABLE = yaml.safe_load((Path(__file__).parent / "parallelcluster_keys.yaml").read_text(encoding="utf-8"))
 VALUES = DeployedValues(
     subnet_id="subnet-0aaaaaaaaaaaaaaa1",
     further_subnet_ids="use1-az4=subnet-0aaaaaaaaaaaaaaa2",
@@ -49,13 +51,7 @@ DIRECTORY = {
 }
 NOTHING = object()
 AMI = "ami-0123456789abcdef0"
-BOUNDARY = "arn:aws:iam::111122223333:policy/b"
-RESERVATIONS = "arn:aws:resource-groups:us-west-2:111122223333:group/r"
 CUSTOM = f"{SETTINGS}.CustomSlurmSettings"
-TIMEOUTS = "DevSettings.Timeouts"
-TRAIN = "orchestrator.partitions.train"
-LOCAL = f"{QUEUE}.ComputeSettings.LocalStorage"
-LAMBDA = "DeploymentSettings.LambdaFunctionsVpcConfig"
 
 
 def environment(changes: dict[str, Any] | None = None, *, base: str = "parallelcluster-p5") -> Environment:
@@ -76,73 +72,11 @@ def at(configuration: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "path", "key"),
-    [
-        ("region", "us-east-2", "Region", "us-east-2"),
-        ("tags", {"a": "b"}, "Tags.1", {"Key": "a", "Value": "b"}),
-        ("orchestrator.os", "alinux2023", "Image.Os", "alinux2023"),
-        ("orchestrator.scaling", "best-effort", "Scheduling.ScalingStrategy", "best-effort"),
-        ("orchestrator.scaledown_minutes", -1, f"{SETTINGS}.ScaledownIdletime", -1),
-        ("orchestrator.queue_update", "drain", f"{SETTINGS}.QueueUpdateStrategy", "DRAIN"),
-        ("orchestrator.queue_update", "terminate", f"{SETTINGS}.QueueUpdateStrategy", "TERMINATE"),
-        ("orchestrator.memory_scheduling", True, f"{SETTINGS}.EnableMemoryBasedScheduling", True),
-        ("orchestrator.head_storage", "efs", "HeadNode.SharedStorageType", "Efs"),
-        ("orchestrator.head_storage", "efs", "HeadNode.SharedStorageEfsSettings", {"Encrypted": True}),
-        ("orchestrator.head_storage", "ebs", "HeadNode.SharedStorageEfsSettings", NOTHING),
-        ("orchestrator.default_user_home", "shared", "DeploymentSettings.DefaultUserHome", "Shared"),
-        ("orchestrator.nvme_mount_path", "/local", f"{LOCAL}.EphemeralVolume.MountDir", "/local"),
-        ("orchestrator.bootstrap_timeout_minutes", 45, f"{TIMEOUTS}.HeadNodeBootstrapTimeout", 2700),
-        ("orchestrator.bootstrap_timeout_minutes", 45, f"{TIMEOUTS}.ComputeNodeBootstrapTimeout", 2700),
-        ("orchestrator.efa_interface", "efa", "DevSettings.EfaInterfaceType", "efa"),
-        ("orchestrator.efa_interface", "efa-only", "DevSettings.EfaInterfaceType", NOTHING),
-        (f"{TRAIN}.exclusive", False, f"{QUEUE}.JobExclusiveAllocation", False),
-        (f"{TRAIN}.gpu_health_checks", True, f"{QUEUE}.HealthChecks.Gpu.Enabled", True),
-        (f"{TRAIN}.slurm_settings", {"MaxTime": "1:0:0"}, f"{QUEUE}.CustomSlurmSettings.MaxTime", "1:0:0"),
-        ("orchestrator.monitoring.log_retention_days", 30, "Monitoring.Logs.CloudWatch.RetentionInDays", 30),
-        ("orchestrator.monitoring.keep_logs", False, "Monitoring.Logs.CloudWatch.DeletionPolicy", "Delete"),
-        ("orchestrator.monitoring.detailed", False, "Monitoring.DetailedMonitoring", False),
-        ("orchestrator.monitoring.dashboard", False, "Monitoring.Dashboards.CloudWatch.Enabled", False),
-        ("orchestrator.monitoring.alarms", False, "Monitoring.Alarms.Enabled", False),
-        ("governance.permissions_boundary", BOUNDARY, "Iam.PermissionsBoundary", BOUNDARY),
-        ("governance.role_path", "/parallelcluster/x/", "Iam.ResourcePrefix", "/parallelcluster/x/"),
-        ("governance.role_prefix", "train-", "Iam.ResourcePrefix", "train-"),
-        ("orchestrator.lifecycle", "none", "HeadNode.CustomActions", NOTHING),
-        ("orchestrator.lifecycle", "none", "LoginNodes.Pools.0.CustomActions", NOTHING),
-        ("orchestrator.lifecycle", "none", f"{QUEUE}.CustomActions", NOTHING),
-        ("network.egress", "closed", f"{SETTINGS}.Dns", {"DisableManagedDns": True, "UseEc2Hostnames": True}),
-        ("network.egress", "closed", f"{LAMBDA}.SubnetIds", [VALUES.subnet_id]),
-        ("network.egress", "closed", f"{LAMBDA}.SecurityGroupIds", [VALUES.security_group_id]),
-        ("network.egress", "nat", LAMBDA, NOTHING),
-        ("storage.lustre.mount_path", "/data", "SharedStorage.1.MountDir", "/data"),
-        ("storage.openzfs.mount_path", "/people", "SharedStorage.0.MountDir", "/people"),
-        ("storage.accounting_database.database_name", "acct", f"{SETTINGS}.Database.DatabaseName", "acct"),
-        ("storage.accounting_database", ..., f"{SETTINGS}.Database", NOTHING),
-        ("node_groups.head.instance_type", "m5.8xlarge", "HeadNode.InstanceType", "m5.8xlarge"),
-        ("node_groups.head.root_volume_gib", 300, "HeadNode.LocalStorage.RootVolume.Size", 300),
-        ("node_groups.head.image", AMI, "HeadNode.Image.CustomAmi", AMI),
-        ("node_groups.head.threads_per_core", 1, "HeadNode.DisableSimultaneousMultithreading", True),
-        ("node_groups.login.count", 3, "LoginNodes.Pools.0.Count", 3),
-        ("node_groups.login.instance_type", "m5.large", "LoginNodes.Pools.0.InstanceType", "m5.large"),
-        ("node_groups.login.image", AMI, "LoginNodes.Pools.0.Image.CustomAmi", AMI),
-        ("node_groups.login", ..., "LoginNodes", NOTHING),
-        ("node_groups.reserved.instance_type", "p5en.48xlarge", f"{FIRST}.InstanceType", "p5en.48xlarge"),
-        ("node_groups.reserved.count", 2, f"{FIRST}.MinCount", 2),
-        ("node_groups.reserved.count", 2, f"{FIRST}.MaxCount", 2),
-        ("node_groups.more.max_count", 9, f"{SECOND}.MaxCount", 9),
-        ("node_groups.more.max_count", 9, f"{SECOND}.MinCount", 0),
-        ("node_groups.more.slurm_settings", {"Features": "x"}, f"{SECOND}.CustomSlurmSettings.Features", "x"),
-        ("node_groups.reserved.threads_per_core", 1, f"{FIRST}.DisableSimultaneousMultithreading", True),
-        ("node_groups.reserved.threads_per_core", 2, f"{FIRST}.DisableSimultaneousMultithreading", NOTHING),
-        ("orchestrator.login_pools", {}, "LoginNodes.Pools.0.GracetimePeriod", NOTHING),
-        ("orchestrator.login_pools", {"login": {"grace_minutes": 60}},
-         "LoginNodes.Pools.0.GracetimePeriod", 60),
-        ("orchestrator.partitions.train.gpu_health_checks", True, f"{FIRST}.HealthChecks", NOTHING),
-        ("orchestrator.partitions.train.gpu_health_checks_by_group", {"more": True},
-         f"{SECOND}.HealthChecks.Gpu.Enabled", True),
-    ],
-)  # fmt: skip
+    ("setting", "value", "path", "key"), TABLE["settings"], ids=lambda row: str(row)[:40]
+)
 def test_a_setting_reaches_its_key(setting: str, value: Any, path: str, key: Any) -> None:
-    assert at(rendered({setting: value}), path) == key
+    change = ... if value is None else value
+    assert at(rendered({setting: change}), path) == (NOTHING if key == "nothing" else key)
 
 
 def test_a_pool_that_people_reach_has_a_group_of_its_own() -> None:
@@ -302,41 +236,16 @@ def test_nodes_get_the_policy_of_their_role_and_none_of_aws() -> None:
         assert nodes and all(one["Iam"] == {"AdditionalIamPolicies": [{"Policy": arn}]} for one in nodes)
 
 
-CAPACITIES = [
-    ("on-demand", {"kind": "on-demand"}, {"Enabled": True}, NOTHING),
-    ("spot", {"kind": "spot"}, {"Enabled": True}, NOTHING),
-    (
-        "reservation",
-        {"kind": "reservation", "id": "cr-0123456789abcdef0"},
-        {"Enabled": False},
-        {"CapacityReservationId": "cr-0123456789abcdef0"},
-    ),
-    (
-        "reservations of a group",
-        {"kind": "reservation", "resource_group_arn": RESERVATIONS},
-        {"Enabled": False},
-        {"CapacityReservationResourceGroupArn": RESERVATIONS},
-    ),
-    ("open reservation", {"kind": "reservation"}, {"Enabled": False}, NOTHING),
-    (
-        "reservation in a placement group",
-        {"kind": "reservation", "id": "cr-0123456789abcdef0", "placement_group": "mine"},
-        {"Name": "mine"},
-        {"CapacityReservationId": "cr-0123456789abcdef0"},
-    ),
-    ("capacity block", BLOCK, {"Enabled": False}, {"CapacityReservationId": "cr-0123456789abcdef0"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("capacity", "placement", "target"), [row[1:] for row in CAPACITIES], ids=[row[0] for row in CAPACITIES]
-)
-def test_placement_and_reservation(capacity: dict[str, Any], placement: Any, target: Any) -> None:
+@pytest.mark.parametrize("name", TABLE["capacities"])
+def test_placement_and_reservation(name: str) -> None:
     """A managed placement group beside a reservation or a block loses the whole of the capacity."""
+    capacity, placement, target = TABLE["capacities"][name]
     configuration = rendered({"node_groups.reserved.capacity": capacity, "node_groups.more": ...})
 
     assert at(configuration, f"{FIRST}.Networking.PlacementGroup") == placement
-    assert at(configuration, f"{FIRST}.CapacityReservationTarget") == target
+    assert at(configuration, f"{FIRST}.CapacityReservationTarget") == (
+        NOTHING if target == "nothing" else target
+    )
     assert at(configuration, f"{FIRST}.Efa") == {"Enabled": True}
     # of the queue it would hold for all of its compute resources
     assert "PlacementGroup" not in at(configuration, f"{QUEUE}.Networking")

@@ -106,7 +106,7 @@ def test_both_forms_at_once_are_refused(stack: Stack) -> None:
             {"capacity_gib": "4.8 TiB"},
             "a number is needed, not the text '4.8 TiB'. Instead: capacity_gib: 4800",
         ),
-        ({"capacity_gib": 4800, "log_level": "all"}, "'all' is none of disabled, warn-only"),
+        ({"capacity_gib": 4800, "log_level": "all"}, "all is none of disabled, warn-only"),
         ({"deployment": "persistent-3", "capacity_gib": 4800}, "'persistent-3' is none of scratch-1"),
         ({"deployment": "persistent-1-ssd", "capacity_gib": 4800}, "`throughput_mbps_per_tib` is missing"),
     ],

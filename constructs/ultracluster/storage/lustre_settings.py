@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 from aws_cdk import ArnFormat, Stack
@@ -61,7 +61,7 @@ class LustreArguments(TypedDict, total=False):
     data_repositories: Mapping[str, DataRepository]
     backups: Backups
     mount_path: str
-    groups: tuple[str, ...]
+    groups: Sequence[str]
     version: Literal["2.10", "2.12", "2.15"]
     compression: Literal["none", "lz4"]
     maintenance_window: str | None
