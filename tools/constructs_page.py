@@ -65,7 +65,7 @@ def page() -> str:
 
 def described() -> Iterator[tuple[str, set[str], dict[str, str]]]:
     """Each public constructor and maker of what exists: its arguments by name, those with a default with a
-    `?`, and what its docstring says of each."""
+    `?`, and what its docstring states of each."""
     for name in ultracluster.__all__:
         found = _find(OURS, name)
         for _, one in _functions(found) if found else ():

@@ -74,14 +74,12 @@ class ClusterConstruct(Construct):
             security_groups: of its nodes; without them nothing can be opened to it; by default none.
             role: of its nodes; without it a grant says so in an error; by default none.
         """
-        return _ImportedCluster(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            cluster_arn=cluster_arn,
-            security_groups=plain_groups(security_groups),
-            role=role,
-        )
+        cluster = ClusterConstruct(scope, construct_id)
+        cluster.cluster_name, cluster.cluster_arn, cluster.roles = cluster_name, cluster_arn, {}
+        cluster._connections = ec2.Connections(security_groups=plain_groups(security_groups))
+        # the CDK's class and interface differ in names of arguments
+        cluster._principal = role or cast("iam.IPrincipal", iam.UnknownPrincipal(resource=cluster))
+        return cluster
 
     @property
     def connections(self) -> ec2.Connections:
@@ -92,24 +90,6 @@ class ClusterConstruct(Construct):
     def grant_principal(self) -> iam.IPrincipal:
         """All roles of its nodes."""
         return self._principal
-
-
-class _ImportedCluster(ClusterConstruct):
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup],
-        role: iam.IRole | None,
-    ) -> None:
-        super().__init__(scope, construct_id)
-        self.cluster_name, self.cluster_arn, self.roles = cluster_name, cluster_arn, {}
-        self._connections = ec2.Connections(security_groups=list(security_groups))
-        # the CDK's class and interface differ in names of arguments
-        self._principal = role or cast("iam.IPrincipal", iam.UnknownPrincipal(resource=self))
 
 
 __all__ = ["ClusterConstruct", "ICluster"]

@@ -60,7 +60,7 @@ _GIVEN: Sequence[YamlPath] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a caller said of a cluster, beside its orchestrator's settings: arguments of constructors."""
+    """Arguments that constructors of clusters share, beside the orchestrator's settings."""
 
     node_groups: Mapping[str, NodeGroup] | None = None
     cluster_name: str | None = None

@@ -266,20 +266,15 @@ class TrainingCluster(Construct):
         tags = (
             {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
         )
+        what |= {"further_subnets": self.network.further_subnets(self), "metrics": metrics}
+        slurm = {**what, "scripts_bucket": scripts}
         # loaded when they are needed: each brings CDK modules that the others do not need
         match settings:
             case HyperPodSlurm():
                 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 
                 return HyperPodSlurmCluster(
-                    self,
-                    "Cluster",
-                    further_subnets=self.network.further_subnets(self),
-                    accounting=accounting,
-                    scripts_bucket=scripts,
-                    upload_role=upload_role,
-                    metrics=metrics,
-                    **what,
+                    self, "Cluster", accounting=accounting, upload_role=upload_role, **slurm
                 )
             case HyperPodEks():
                 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
@@ -288,12 +283,10 @@ class TrainingCluster(Construct):
                 return HyperPodEksCluster(
                     self,
                     "Cluster",
-                    further_subnets=self.network.further_subnets(self),
                     control_plane_subnets=subnets,
                     secrets_key=secrets,
                     scripts_bucket=scripts,
                     upload_role=upload_role,
-                    metrics=metrics,
                     **what,
                 )
             case ParallelCluster():
@@ -301,14 +294,7 @@ class TrainingCluster(Construct):
                 from ultracluster.clusters.parallelcluster.ways_out import ways_out
 
                 cluster = ParallelClusterCluster(
-                    self,
-                    "Cluster",
-                    further_subnets=self.network.further_subnets(self),
-                    accounting=accounting,
-                    scripts_bucket=scripts,
-                    node_tags=tags,
-                    metrics=metrics,
-                    **what,
+                    self, "Cluster", accounting=accounting, node_tags=tags, **slurm
                 )
                 self._waits += ways_out(
                     self,
@@ -320,15 +306,7 @@ class TrainingCluster(Construct):
             case Pcs():
                 from ultracluster.clusters.pcs.cluster import PcsCluster
 
-                return PcsCluster(
-                    self,
-                    "Cluster",
-                    further_subnets=self.network.further_subnets(self),
-                    scripts_bucket=scripts,
-                    node_tags=tags,
-                    metrics=metrics,
-                    **what,
-                )
+                return PcsCluster(self, "Cluster", node_tags=tags, **slurm)
             case Eks():
                 from ultracluster.clusters.eks.cluster import EksCluster
 
@@ -336,11 +314,9 @@ class TrainingCluster(Construct):
                 return EksCluster(
                     self,
                     "Cluster",
-                    further_subnets=self.network.further_subnets(self),
                     control_plane_subnets=subnets,
                     secrets_key=secrets,
                     node_tags=tags,
-                    metrics=metrics,
                     **what,
                 )
             case _ as never:

@@ -89,7 +89,7 @@ def is_token(value: object) -> TypeGuard[str]:
 
 
 def is_number_token(value: object) -> bool:
-    """Whether it is a number as the CDK writes one that is known only after deploy."""
+    """Recognise a number of the CDK that is known only after deploy."""
     return isinstance(value, float) and -1.8882e289 < value < -1.8881e289
 
 

@@ -72,7 +72,7 @@ def finding_of(source: Source, error: ErrorDetails) -> Finding:
 
 
 def _of_token(source: Source, error: ErrorDetails) -> Finding | None:
-    """Of a value of an app that is known only after deploy, where it decides what is made."""
+    """Finding of a value that is known only after deploy, where it decides what is made."""
     if not is_token(error["input"]) and not is_number_token(error["input"]):
         return None
     path = _yaml_path(source.data, error["loc"])

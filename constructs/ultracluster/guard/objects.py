@@ -42,7 +42,7 @@ _OBJECTS: Mapping[str, str] = {
     "cluster": _PLANE,
     "metrics": "MetricsDestination.of({})",
 }
-"""How what exists becomes an object, by name of the argument."""
+"""Expressions that make an object of what exists, by name of the argument."""
 _LISTS = ("subnets", "control_plane_subnets", "security_groups", "primary_security_groups")
 
 
@@ -62,14 +62,14 @@ class HoldsBucket(Protocol):
 
 
 def plain_bucket(bucket: s3.IBucket | HoldsBucket) -> s3.IBucket:
-    """The CDK's bucket, that which a construct of ours holds included."""
+    """The bucket itself, or the one that our construct holds."""
     return cast("s3.IBucket", getattr(bucket, "bucket", bucket))
 
 
 def plain_groups(
     groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] | None,
 ) -> list[ec2.ISecurityGroup]:
-    """The CDK's groups, those that constructs of ours hold among them."""
+    """The groups themselves, or those that our constructs hold."""
     return [cast("ec2.ISecurityGroup", getattr(one, "security_group", one)) for one in groups or ()]
 
 
@@ -78,7 +78,7 @@ def take_objects(scope: IConstruct, arguments: Mapping[str, Any]) -> None:
 
     Args:
         scope: the construct.
-        arguments: of its constructor by name, as `locals()` has them; others than objects are passed over.
+        arguments: of its constructor by name, as `locals()` has them; others than objects are skipped.
 
     Raises:
         ValueError: names the argument, and what to write.

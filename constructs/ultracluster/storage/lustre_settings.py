@@ -57,6 +57,7 @@ class LustreArguments(TypedDict, total=False):
     metadata_iops: int | Literal["automatic"] | None
     read_cache: ReadCache
     efa: bool
+    efa_interfaces_per_client: Literal[8, 4, 2, 1] | None
     gds: bool
     data_repositories: Mapping[str, DataRepository]
     backups: Backups

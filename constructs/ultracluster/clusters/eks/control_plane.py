@@ -212,7 +212,7 @@ class EksControlPlane(Construct):
         cluster_arn: str | None = None,
         service_cidr: str | None = None,
         security_groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] = (),
-        key: kms.IKey | None = None,
+        key: kms.IKey | ClusterKey | None = None,
         issuer_url: str | None = None,
     ) -> IEksControlPlane:
         """A control plane of another stack.
@@ -231,20 +231,7 @@ class EksControlPlane(Construct):
             issuer_url: of its tokens, with `https://`; only for HyperPod's inference operator; by default
                 none.
         """
-        return ImportedControlPlane(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            kubectl_handler_arn=kubectl_handler_arn,
-            kubernetes_version=kubernetes_version,
-            cluster_endpoint=cluster_endpoint,
-            cluster_certificate_authority_data=cluster_certificate_authority_data,
-            cluster_arn=cluster_arn,
-            service_cidr=service_cidr,
-            security_groups=security_groups,
-            key=key,
-            issuer_url=issuer_url,
-        )
+        return ImportedControlPlane(scope, construct_id, locals())
 
     @property
     def connections(self) -> ec2.Connections:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, cast, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
 
 import jsii
 from aws_cdk import Stack
@@ -13,7 +13,8 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.kubectl import Kubectl
-from ultracluster.guard.objects import HoldsSecurityGroup, plain_groups
+from ultracluster.guard.objects import plain_groups, take_objects
+from ultracluster.security.cluster_key import ClusterKey
 
 
 @runtime_checkable
@@ -78,39 +79,27 @@ class IEksControlPlane(Protocol):
 class ImportedControlPlane(Construct):
     """A control plane that was made elsewhere; see `EksControlPlane.from_cluster_attributes`."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        kubectl_handler_arn: str,
-        kubernetes_version: str,
-        cluster_endpoint: str = "",
-        cluster_certificate_authority_data: str = "",
-        cluster_arn: str | None = None,
-        service_cidr: str | None = None,
-        security_groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] = (),
-        key: kms.IKey | None = None,
-        issuer_url: str | None = None,
-    ) -> None:
-        """Name it."""
+    def __init__(self, scope: Construct, construct_id: str, given: Mapping[str, Any]) -> None:
+        """Name it; `given` holds the arguments of `from_cluster_attributes` by name."""
         super().__init__(scope, construct_id)
-        self.cluster_name, self.kubernetes_version = cluster_name, kubernetes_version
-        self.cluster_arn = cluster_arn or arn_of(self, cluster_name)
-        self.cluster_endpoint = cluster_endpoint
-        self.cluster_certificate_authority_data = cluster_certificate_authority_data
-        self.service_cidr, self.key = service_cidr, key
-        self.security_groups = plain_groups(security_groups)
+        take_objects(self, given)
+        self.cluster_name: str = given["cluster_name"]
+        self.kubernetes_version: str = given["kubernetes_version"]
+        self.cluster_arn: str = given["cluster_arn"] or arn_of(self, self.cluster_name)
+        self.cluster_endpoint: str = given["cluster_endpoint"]
+        self.cluster_certificate_authority_data: str = given["cluster_certificate_authority_data"]
+        self.service_cidr: str | None = given["service_cidr"]
+        self.key = ClusterKey.of(self, given["key"]) if given["key"] else None
+        self.security_groups = plain_groups(given["security_groups"])
         self.before_nodes: list[IConstruct] = []
-        self.issuer_url = issuer_url
+        self.issuer_url: str | None = given["issuer_url"]
         provider = eks.KubectlProvider.from_kubectl_provider_attributes(
-            self, "Handler", service_token=kubectl_handler_arn
+            self, "Handler", service_token=given["kubectl_handler_arn"]
         )
         self.kubectl = Kubectl(
             self,
             eks.Cluster.from_cluster_attributes(
-                self, "Cluster", cluster_name=cluster_name, kubectl_provider=provider, prune=False
+                self, "Cluster", cluster_name=self.cluster_name, kubectl_provider=provider, prune=False
             ),
         )
         self._connections = ec2.Connections(security_groups=self.security_groups)
