@@ -144,7 +144,7 @@ preflight: setup ## can it be had, in this account, now? Offers `cdk bootstrap` 
 	@ultracluster preflight $(FILE) --bootstrap $(PREFLIGHT_FLAGS)
 
 release-lock: $(VENV)/.run ## complete environments/ENV.lock, to be committed: what its nodes may need beyond their image
-	@ultracluster release lock --for $(ENV)
+	@ultracluster software lock --for $(ENV)
 
 stacks: setup ## deploy the stacks, up to eight at once, without looking at anything else (YES=1: no question)
 	@ultracluster deploy $(ENV) --stacks-only $(if $(YES),--yes) $(if $(ACCOUNT),--account $(ACCOUNT))
@@ -218,7 +218,7 @@ audit: $(VENV)/.dev $(VENV)/.node ## known weaknesses of what the locks name (as
 
 generate: $(VENV)/.dev $(VENV)/.node ## JSON Schemas and reference pages from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
-	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
+	@ultracluster schema release-lock > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
 	@python tools/releases.py
 	@python tools/metrics_keep.py
 	@python tools/rule_examples.py

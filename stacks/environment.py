@@ -152,7 +152,7 @@ def _note_unlocked(stack: Stack, cluster: Cluster) -> None:
         Annotations.of(stack).add_info_v2(
             "ultracluster:unlocked-images",
             f"{', '.join(unlocked)} boot the newest image of the day: `ultracluster deploy` locks first, "
-            f"`ultracluster release lock --for {cluster.environment.asked_as}` does it alone.",
+            f"`ultracluster software lock --for {cluster.environment.asked_as}` does it alone.",
         )
 
 

@@ -22,5 +22,5 @@ class NetworkStack(PartStack):
         self.parts = parts.ids_only()
         if parts.made and parts.made.further_subnets and cluster.traits.own_stack:
             value = ",".join(f"{zone}={one.subnet_id}" for zone, one in parts.made.further_subnets.items())
-            used = "For `ultracluster render parallelcluster`"
+            used = "For `ultracluster export parallelcluster`"
             CfnOutput(self, FURTHER_SUBNETS, value=value, description=used)

@@ -88,7 +88,7 @@ def _outputs(
             stack,
             "CreateClusterCommand",
             description="Makes the cluster, in a shell with the pcluster command of the same release",
-            value=f"ultracluster render parallelcluster {environment.name} -o {file} && "
+            value=f"ultracluster export parallelcluster {environment.name} -o {file} && "
             f"{create_command(environment, file)}",
         )
     for key, output in value_sources(environment).outputs.items():
@@ -97,5 +97,5 @@ def _outputs(
                 stack,
                 output.name,
                 value=getattr(parallelcluster.values, key),
-                description="For `ultracluster render parallelcluster`",
+                description="For `ultracluster export parallelcluster`",
             )

@@ -78,7 +78,7 @@ def make(
             "ultracluster deploy dev --yes --accept-data-loss a/B --no-smoke",
         ),
         (["preflight"], "ultracluster preflight environments/dev.yaml --bootstrap"),
-        (["release-lock"], "ultracluster release lock --for dev"),
+        (["release-lock"], "ultracluster software lock --for dev"),
         (["stacks"], "ultracluster deploy dev --stacks-only"),
         (["stacks", "YES=1"], "ultracluster deploy dev --stacks-only --yes"),
         (["wait"], "ultracluster wait environments/dev.yaml"),

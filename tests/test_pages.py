@@ -36,7 +36,7 @@ def test_pages_have_commands() -> None:
         ("plan prod", ""),
         ("plan ENV --model 70B", ""),
         ("plan new", ""),
-        ("nodes why prod ultracluster:xid:79", ""),
+        ("doctor prod --reason ultracluster:xid:79", ""),
         ("validate environments/*.yaml", ""),
         ("plann prod", "there is no command 'plann'"),
         ("nodes repair prod n1", "there is no command 'repair' of nodes"),

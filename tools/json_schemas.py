@@ -160,7 +160,7 @@ Every command with `--json` prints one object on standard output, whose first ke
   its answer.
 - **null** is unknown or not there, never 0. Times are ISO 8601, figures have the unit that their description
   says.
-- What AWS answers in its own words (`node` of `nodes describe`) is handed on as it is.
+- What AWS answers in its own words (`node` of `nodes list`) is handed on as it is.
 
 ```bash
 ultracluster plan prod --json | jq .cost.per_month

@@ -40,7 +40,7 @@ REASONS = """
 ## Reasons of Slurm nodes
 
 Published reasons, as `sinfo -R` prints them; `*` stands for a figure or a name, and `**` for anything.
-`ultracluster nodes why prod REASON` knows them whole, cut off, and one behind another. Those that begin
+`ultracluster doctor prod --reason REASON` knows them whole, cut off, and one behind another. Those that begin
 with `ultracluster:` are of [health checks](faults.md). AWS PCS publishes none of its own.
 
 | Reason | Written by | Meaning | What to do | Source |

@@ -50,7 +50,7 @@ why; `ultracluster plan` said before the deploy what its image lacks ([images](i
 lacks what training cannot run without is `FAILED` instead, and `ultracluster doctor` has its line."""
 DRAINED = f"""\
 `sinfo -R` shows a reason `ultracluster:<check>:<code>`. What one means, and what happens next, says
-`ultracluster nodes why {ENVIRONMENT} ultracluster:xid:79`; [faults](faults.md) has every code with its
+`ultracluster doctor {ENVIRONMENT} --reason ultracluster:xid:79`; [faults](faults.md) has every code with its
 source, and its action on each generation of GPUs; [health](health.md) how a node gets back."""
 OTHERS = """\
 Public threads, each with what prevents or reports it here; [known failures](known-failures.md) names

@@ -1,7 +1,7 @@
 """Train a small GPT on bytes of a file, so that nothing is lost when a process, a node or the lease ends.
 
 One file, for PyTorch 1.13 or newer, under torchrun: GPUs (NCCL), Trainium (torch-neuronx, XLA) or processors
-(Gloo). `ultracluster job pytorch` starts it with Slurm and Kubernetes; on a laptop:
+(Gloo). `ultracluster job write` starts it with Slurm and Kubernetes; on a laptop:
 
     torchrun --nproc-per-node=2 train.py --data book.txt --checkpoints ./checkpoints --steps 200
 

@@ -1,6 +1,6 @@
 """Train a small network with JAX on all nodes of a job, and go on where the last run stopped.
 
-One file, for JAX 0.5 or newer. `ultracluster job jax` starts it; on a laptop, alone:
+One file, for JAX 0.5 or newer. `ultracluster job write --framework jax` starts it; on a laptop, alone:
 
     python train_jax.py --checkpoints ./checkpoints --steps 200
 

@@ -183,7 +183,7 @@ class Node:
         if gone and self.document["removals"] != "any" and 2 * len(gone) > len(self.record.users):
             self.missing.append(
                 f"{len(gone)} of {len(self.record.users)} users are not in the document: "
-                f"{', '.join(gone)[:200]} stay until `ultracluster users apply ENV --remove-all` says that "
+                f"{', '.join(gone)[:200]} stay until `ultracluster apply users ENV --remove-all` says that "
                 "it is meant"
             )
             return

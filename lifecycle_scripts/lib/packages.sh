@@ -285,7 +285,7 @@ packages::mirrored() {
     return 1
   fi
   if ! files=$(packages::mirrored_files "$list" "$@"); then
-    PACKAGES_ERROR="the mirror has no package $files for this system: run ultracluster release mirror --renew-packages and deploy"
+    PACKAGES_ERROR="the mirror has no package $files for this system: run ultracluster software mirror --renew-packages and deploy"
     return 1
   fi
   if ! packages::fetch_all "${url%/*/*}" <<<"$files"; then

@@ -132,7 +132,7 @@ software::fetch() {
     name=${RELEASE["$component.$number.name"]}
     checksum=${RELEASE["$component.$number.checksum"]:-}
     [[ -n $checksum ]] ||
-      step::fail "$name of release $CLUSTER_RELEASE is not locked: it has no checksum (run: ultracluster release lock)"
+      step::fail "$name of release $CLUSTER_RELEASE is not locked: it has no checksum (run: ultracluster software lock)"
     path=$SOFTWARE_CACHE/${checksum:7:16}/$name
     fetch::needs "$path" "${RELEASE["$component.$number.size"]:-0}" || step::fail "$FETCH_ERROR"
     fetch::file "${RELEASE["$component.$number.url"]:-}" "$path" "$checksum" || step::fail "$FETCH_ERROR"
@@ -289,7 +289,7 @@ software::mirrored() {
   local -r component=$1
   local names
   [[ -n ${RELEASE['mirror.packages']:-} ]] ||
-    step::fail "$component comes from a public repository, this cluster reads only $CLUSTER_MIRROR, and release $CLUSTER_RELEASE records no packages of a mirror for $NODE_OS on $NODE_ARCH: run ultracluster release mirror and deploy, or use an image that has it"
+    step::fail "$component comes from a public repository, this cluster reads only $CLUSTER_MIRROR, and release $CLUSTER_RELEASE records no packages of a mirror for $NODE_OS on $NODE_ARCH: run ultracluster software mirror and deploy, or use an image that has it"
   read -r -a names <<<"${RELEASE["$component.packages"]}"
   packages::mirrored "${RELEASE['mirror.packages']}" "${RELEASE['mirror.checksum']}" "${names[@]}" || step::fail "$component: $PACKAGES_ERROR"
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What NCCL wrote: the same lines that `ultracluster acceptance judge` looks for (nccl_patterns.json), on the node itself.
+# What NCCL wrote: the same lines that `ultracluster acceptance` looks for (nccl_patterns.json), on the node itself.
 [[ -z ${ULTRACLUSTER_VERIFY_NCCL:-} ]] || return 0
 ULTRACLUSTER_VERIFY_NCCL=1
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from ultracluster.acceptance.nccom import judge_nccom, parse_nccom, read_nccom
 from ultracluster.acceptance.report import Report
-from ultracluster.cli.acceptance import app
+from ultracluster.cli.main import app
 
 SCRIPT = ROOT / "lifecycle_scripts" / "acceptance" / "nccom_test.sbatch"
 SCONTROL = '#!/usr/bin/env bash\nexec cat "$FAKE/nodes"\n'
@@ -221,18 +221,18 @@ def test_no_text_is_taken_for_more_than_it_says(text: str, verdict: str, words: 
 def test_the_command_judges_trainium_by_nccom_test(tmp_path: Path) -> None:
     log = tmp_path / "acceptance.log"
     log.write_text(HEAD + table(64) + END)
-    done = CliRunner().invoke(app, ["judge", str(log), "--type", "trn1.32xlarge", "--nodes", "2"])
+    done = CliRunner().invoke(app, ["acceptance", str(log), "--type", "trn1.32xlarge", "--nodes", "2"])
     assert done.exit_code == 3
     assert "NOT JUDGED: no lists of neuron-ls" in done.output
 
     nodes = HEAD.partition("nodes=")[2].split()[0].split(",")
     mark = "# ultracluster-acceptance neuron={} devices=16 cores=32 links=64\n"
     log.write_text(mark.format(nodes[0]) + HEAD + table(64) + END)
-    done = CliRunner().invoke(app, ["judge", str(log), "--type", "trn1.32xlarge", "--nodes", "2"])
+    done = CliRunner().invoke(app, ["acceptance", str(log), "--type", "trn1.32xlarge", "--nodes", "2"])
     assert f"NOT JUDGED: no list of neuron-ls from {nodes[1]}" in done.output
     log.write_text("".join(map(mark.format, nodes)) + HEAD + table(64) + END)
 
-    done = CliRunner().invoke(app, ["judge", str(log), "--type", "trn1.32xlarge", "--nodes", "2"])
+    done = CliRunner().invoke(app, ["acceptance", str(log), "--type", "trn1.32xlarge", "--nodes", "2"])
 
     assert done.exit_code == 0, done.output
     assert "PASS: all checks" in done.output

@@ -254,7 +254,7 @@ def test_a_node_without_a_log_failed_before_its_script() -> None:
         ({"InstanceGroups": [group("gpu", 8, SoftwareUpdateStatus="RollbackComplete")]}, "software update"),
         ({"InstanceGroups": [group("gpu", 8, TrainingPlanStatus="Expired")]}, "training plan is Expired"),
         ({"InstanceGroups": [group("gpu", 8, ImageVersionStatus="EndOfLife")]}, "image is EndOfLife"),
-        ({"InstanceGroups": [group("gpu", 0)]}, "run `ultracluster nodes restore dev gpu`"),
+        ({"InstanceGroups": [group("gpu", 0)]}, "run `ultracluster nodes add dev --restore --group gpu`"),
     ],
 )
 def test_the_clusters_own_words(changes: dict[str, Any], text: str) -> None:

@@ -101,7 +101,9 @@ def test_what_fails_on_the_way_leaves_whole_things_and_can_be_repeated(
 
 
 def test_rendered_files_are_what_a_deploy_gives(fill: Run, tmp_path: Path) -> None:
-    result = fill("--to", str(tmp_path / "out"), "--runbooks", "https://example.com/runbooks", verb="render")
+    result = fill(
+        "--to", str(tmp_path / "out"), "--runbooks", "https://example.com/runbooks", verb="export prometheus"
+    )
     assert result.exit_code == 0, result.output
     files = {str(one.relative_to(tmp_path / "out")) for one in (tmp_path / "out").rglob("*.*")}
     assert {
@@ -115,6 +117,6 @@ def test_rendered_files_are_what_a_deploy_gives(fill: Run, tmp_path: Path) -> No
 
 
 def test_nothing_is_rendered_where_nothing_of_ours_is_collected(fill: Run, tmp_path: Path) -> None:
-    result = fill("--to", str(tmp_path / "out"), settings={"kind": "cloudwatch"}, verb="render")
+    result = fill("--to", str(tmp_path / "out"), settings={"kind": "cloudwatch"}, verb="export prometheus")
     assert result.exit_code == 2 and "`observability.kind: prometheus`" in result.stderr
     assert not (tmp_path / "out").exists()

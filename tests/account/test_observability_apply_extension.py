@@ -1,4 +1,4 @@
-"""`ultracluster observability apply` on HyperPod with Slurm: how the extension's life reads and ends.
+"""`ultracluster apply observability` on HyperPod with Slurm: how the extension's life reads and ends.
 
 What is asked of AWS is in test_observability_extension.py.
 """
@@ -21,7 +21,7 @@ from ultracluster.account import aws
 from ultracluster.account import observability_extension as extension
 from ultracluster.account.aws import AccountError
 from ultracluster.account.observability_extension import Found, Issue, Step
-from ultracluster.cli import observability as command
+from ultracluster.cli.main import app
 
 Run = Callable[..., Any]
 CREATE = Step(action="create", why="the cluster has no extension sagemaker-observability")
@@ -58,7 +58,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
         monkeypatch.setattr(extension, "examine", examine)
         monkeypatch.setattr(extension, "carry_out", carry_out)
         monkeypatch.setattr(extension, "follow", follow)
-        return CliRunner().invoke(command.app, ["apply", str(file), *words]), asked
+        return CliRunner().invoke(
+            app, ["apply", "observability", str(file), "--account", "111122223333", *words]
+        ), asked
 
     return invoke
 

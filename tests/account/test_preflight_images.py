@@ -65,7 +65,7 @@ def test_the_newest_image_of_the_pinned_date_is_green_and_says_how_to_keep_it() 
     for name in ("system", "train"):
         row = found[f"image of {name}"]
         assert row.level == "green" and "1.34.12-20261012, the newest" in row.found
-        assert "release lock --for eks-p5en" in row.found
+        assert "software lock --for eks-p5en" in row.found
     assert found["first boot of train"] == Row("first boot of train", "green", "installs nothing")
     assert "first boot of system" not in found
 
@@ -223,7 +223,7 @@ def test_an_image_that_is_not_locked_is_a_note_before_the_first_deploy_and_yello
     )
     row = ask(made)["locked images"]
     assert row.level == "yellow" and f"{name}-cluster is deployed, and " in row.found
-    assert f"`ultracluster release lock --for {name}`" in row.do
+    assert f"`ultracluster software lock --for {name}`" in row.do
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "trainium", "parallelcluster-p5"])

@@ -1,4 +1,4 @@
-"""`ultracluster users token`: the key that PCS made, from shapes of the SDK to a token on standard output."""
+"""`ultracluster users --token`: the key that PCS made, from shapes of the SDK to a printed token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rules_support import changed, environment_data
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
-from ultracluster.cli import users as command
+from ultracluster.cli.main import app
 
 KEY = bytes(range(32))
 ARN = "arn:aws:secretsmanager:us-east-2:111122223333:secret:pcs!slurm-jwt-key-AbCdEf"
@@ -74,7 +74,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
         with file.open("w") as out:
             YAML(typ="safe").dump(data, out)
         monkeypatch.setattr(aws, "Account", lambda **_: there or pcs())
-        return CliRunner().invoke(command.app, ["token", str(file), *words])
+        return CliRunner().invoke(app, ["users", str(file), "--token", *words])
 
     return invoke
 

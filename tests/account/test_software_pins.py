@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from ultracluster.account import aws, software_pins
 from ultracluster.account.nodes.hyperpod import read_cluster
 from ultracluster.account.nodes.node import Outcome
-from ultracluster.cli import software as command
+from ultracluster.cli.main import app
 from ultracluster.model import resolve
 
 RUNS = {"CurrentImageReleaseVersion": "2.1.0"}
@@ -78,13 +78,13 @@ def test_from_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     made = account()
     service = HyperPod(made, InstanceGroups=[GPU])
     monkeypatch.setattr(aws, "Account", lambda **_: made)
-    words = ["pin", str(ROOT / "environments" / "dev.yaml"), "--group", "gpu"]
-    shown = CliRunner().invoke(command.app, words)
+    words = ["nodes", "list", "--pins", str(ROOT / "environments" / "dev.yaml"), "--group", "gpu"]
+    shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0 and 'image_release: "2.1.0"' in shown.output
-    as_json = json.loads(CliRunner().invoke(command.app, [*words, "--json"]).stdout)
+    as_json = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert as_json["outcomes"] == [{"node": "gpu", "result": "would", "why": "2.1.0", "group": "gpu"}]
     assert not service.asked
-    unknown = CliRunner().invoke(command.app, [*words[:2], "--group", "gpus"])
+    unknown = CliRunner().invoke(app, [*words[:4], "--group", "gpus"])
     assert unknown.exit_code == 1 and "no such group" in unknown.output
-    eks = ["pin", str(ROOT / "environments" / "eks-p5en.yaml")]
-    assert CliRunner().invoke(command.app, eks).exit_code == 2
+    eks = ["nodes", "list", "--pins", str(ROOT / "environments" / "eks-p5en.yaml")]
+    assert CliRunner().invoke(app, eks).exit_code == 2

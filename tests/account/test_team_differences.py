@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from ultracluster.account import aws
 from ultracluster.account.team_differences import team_differences
-from ultracluster.cli import teams as command
+from ultracluster.cli.main import app
 from ultracluster.model import resolve
 from ultracluster.model.state_documents import state_documents, teams_document
 
@@ -39,7 +39,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
             YAML(typ="safe").dump(changed(environment_data(base), {"teams": teams, **more}), out)
         made = bucket or Bucket(base)
         monkeypatch.setattr(aws, "Account", lambda **_: made.account)
-        return CliRunner().invoke(command.app, ["apply", str(file), *words])
+        return CliRunner().invoke(app, ["apply", "teams", str(file), "--account", "111122223333", *words])
 
     return invoke
 
@@ -108,7 +108,7 @@ def test_a_broken_document_is_replaced(run: Run, text: bytes) -> None:
     ("base", "more", "why"),
     [
         ("eks-p5en", {}, "eks has no Slurm"),
-        ("dev", {"orchestrator.lifecycle": "none"}, "render slurm-accounts"),
+        ("dev", {"orchestrator.lifecycle": "none"}, "export slurm-accounts"),
     ],
 )
 def test_where_there_is_nothing_to_do_it_says_why(

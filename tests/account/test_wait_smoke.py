@@ -314,7 +314,7 @@ def test_kubernetes_failures_never_pass(tmp_path: Path) -> None:
         assert found.verdict == "not judged" and "`orchestrator.mpi_operator: true`" in found.reason
         found = made.run(image=None)
         assert found.verdict == "not judged" and "--image" in found.reason
-        assert "acceptance manifest --type p5en.48xlarge --nodes 2 --image IMAGE | kubectl" in found.command
+        assert "acceptance --job --type p5en.48xlarge --nodes 2 --image IMAGE | kubectl" in found.command
 
 
 def test_kubernetes_an_interrupt_leaves_nothing(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_an_eks_release_is_found_by_its_date(asked: str, found: str | None) -> N
 def test_an_unknown_image_names_the_nearest() -> None:
     with pytest.raises(UnknownImageError, match=r"hyperpod-slurm-ubuntu22\.04-x86_64-20260917"):
         image("hyperpod-slurm-ubuntu22.04-x86_64-20260919")
-    with pytest.raises(UnknownImageError, match="ultracluster image list"):
+    with pytest.raises(UnknownImageError, match="ultracluster software show --images"):
         image("zzz")
 
 

@@ -104,7 +104,7 @@ def test_the_schema_of_environments_offers_it(checkout: Path) -> None:
 
 
 def test_the_acceptance_job_and_the_gates_know_it(checkout: Path) -> None:
-    text = ultracluster(checkout, "acceptance", "manifest", "--type", NAME, "--image", "example.com/nccl:1")
+    text = ultracluster(checkout, "acceptance", "--job", "--type", NAME, "--image", "example.com/nccl:1")
     assert "nvidia.com/gpu: 8" in text and "vpc.amazonaws.com/efa: 16" in text
     assert "run single 16G" in text
     rate = run(

@@ -13,13 +13,13 @@ from project import ROOT
 from ruamel.yaml import YAML
 from typer.testing import CliRunner, Result
 
-from ultracluster.cli.acceptance import app
+from ultracluster.cli.main import app
 
 LOGS = ROOT / "tests" / "acceptance" / "logs"
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, ["acceptance", *map(str, arguments)])
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def run(*arguments: object) -> Result:
 def test_the_exit_code_is_the_verdict(log: str, kind: str, nodes: int, code: int, last: str) -> None:
     assert (LOGS / log).read_text().startswith(HEADER)
 
-    result = run("judge", LOGS / log, "--type", kind, "--nodes", nodes)
+    result = run(LOGS / log, "--type", kind, "--nodes", nodes)
 
     assert result.exit_code == code, result.output
     assert result.output.splitlines()[-1].startswith(last)
 
 
 def test_json_for_a_machine() -> None:
-    result = run("judge", LOGS / "p5en-4-nodes.log", "--type", "p5en.48xlarge", "--json")
+    result = run(LOGS / "p5en-4-nodes.log", "--type", "p5en.48xlarge", "--json")
 
     report = json.loads(result.output)
     assert (report["verdict"], report["ranks"], report["nics"]) == ("pass", 32, [16])
@@ -66,7 +66,7 @@ def test_a_folder_of_logs(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text((LOGS / "p5en-4-nodes.log").read_text())
     (tmp_path / "more").mkdir()
 
-    assert run("judge", tmp_path, "--type", "p5en.48xlarge").exit_code == 0
+    assert run(tmp_path, "--type", "p5en.48xlarge").exit_code == 0
 
 
 def test_a_log_of_nccl_beside_that_of_the_program(tmp_path: Path) -> None:
@@ -80,40 +80,40 @@ def test_a_log_of_nccl_beside_that_of_the_program(tmp_path: Path) -> None:
         (tmp_path / f"{name}.log").write_text("".join(content))
 
     assert len(files) == 33
-    assert run("judge", tmp_path, "--type", "p5en.48xlarge", "--nodes", 4).exit_code == 0
+    assert run(tmp_path, "--type", "p5en.48xlarge", "--nodes", 4).exit_code == 0
     next(tmp_path.glob("ip-10-1-0-23-4002-*")).unlink()
-    assert run("judge", tmp_path, "--type", "p5en.48xlarge", "--nodes", 4).exit_code == 3
+    assert run(tmp_path, "--type", "p5en.48xlarge", "--nodes", 4).exit_code == 3
 
 
 def test_a_file_that_is_not_there() -> None:
-    result = run("judge", "nothing.log", "--type", "p5en.48xlarge")
+    result = run("nothing.log", "--type", "p5en.48xlarge")
 
     assert result.exit_code == 2
     assert result.output.strip() == "cannot read nothing.log: No such file or directory"
 
 
 def test_a_mistyped_type_is_named_beside_the_one_that_is_meant() -> None:
-    result = run("judge", LOGS / "p5en-4-nodes.log", "--type", "p5en.48xlrge")
+    result = run(LOGS / "p5en-4-nodes.log", "--type", "p5en.48xlrge")
 
     assert result.exit_code == 3
     assert "the catalogue does not know p5en.48xlrge; similar: p5en.48xlarge" in result.output
-    again = run("judge", LOGS / "p5en-4-nodes.log", "--type", "ml.p5en.48xlarge")
+    again = run(LOGS / "p5en-4-nodes.log", "--type", "ml.p5en.48xlarge")
     assert "does not know" not in again.output
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(bytes(range(256)) * 100)
 
-    assert run("judge", tmp_path, "--type", "p5en.48xlarge").exit_code == 3
+    assert run(tmp_path, "--type", "p5en.48xlarge").exit_code == 3
 
 
 def test_the_manifest() -> None:
-    result = run("manifest", "--type", "p5.48xlarge", "--image", "example/nccl-tests:1")
+    result = run("--job", "--type", "p5.48xlarge", "--image", "example/nccl-tests:1")
 
     assert result.exit_code == 0
     kinds = [document["kind"] for document in YAML(typ="safe").load_all(result.output)]
     assert kinds == ["MPIJob", "ConfigMap"]
-    refused = run("manifest", "--type", "m5.xlarge", "--image", "example/nccl-tests:1")
+    refused = run("--job", "--type", "m5.xlarge", "--image", "example/nccl-tests:1")
     assert refused.exit_code == 2
     assert refused.output == (
         "m5.xlarge has no accelerators, whose collectives nccl-tests and nccom-test measure\n"
@@ -121,7 +121,7 @@ def test_the_manifest() -> None:
 
 
 def test_the_gates_are_listed_with_their_sources() -> None:
-    lines = run("gates").output.splitlines()
+    lines = run("--gates").output.splitlines()
 
     assert any(line.startswith("p5en.48xlarge") and "stas00/ml-engineering" in line for line in lines)
     assert any("(provisional)" in line for line in lines)
@@ -139,7 +139,7 @@ def test_nothing_slow_is_loaded() -> None:
 
 
 def test_the_script_for_slurm() -> None:
-    result = run("script", "--type", "ml.p5en.48xlarge")
+    result = run("--job", "--type", "ml.p5en.48xlarge")
 
     assert result.exit_code == 0
     assert result.output.startswith("#!/usr/bin/env bash\n#SBATCH ")
@@ -147,6 +147,6 @@ def test_the_script_for_slurm() -> None:
         ("p5n.48xlarge", "the catalogue does not know p5n.48xlarge; similar: "),
         ("m5.xlarge", "m5.xlarge has no accelerators"),
     ):
-        refused = run("script", "--type", kind)
+        refused = run("--job", "--type", kind)
         assert refused.exit_code == 2
         assert refused.output.startswith(words)

@@ -1,4 +1,4 @@
-"""`release lock` and `release mirror` as commands: what they print and how they end."""
+"""`software lock` and `software mirror` as commands: what they print and how they end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Lock = Callable[..., Path]
 
 
 def lock(file: Path, *options: str) -> Ended:
-    return ultracluster("release", "lock", str(file), "--cache", str(file.parent / "cache"), *options)
+    return ultracluster("software", "lock", str(file), "--cache", str(file.parent / "cache"), *options)
 
 
 def test_lock_prints_the_difference_and_warns_of_first_use(lock_file: Lock) -> None:
@@ -58,7 +58,7 @@ def test_mirror_says_what_it_did_and_what_to_write(
         monkeypatch.delenv(name)
     file = lock_file(tool={})
     options = ["--bucket", "example-software", "--prefix", "p", "--region", "us-east-1"]
-    command = ["release", "mirror", "--release", str(file), "--cache", str(tmp_path / "cache"), *options]
+    command = ["software", "mirror", "--release", str(file), "--cache", str(tmp_path / "cache"), *options]
     with mock_aws():
         boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="example-software")
         first, second = CliRunner().invoke(app, command), CliRunner().invoke(app, command)

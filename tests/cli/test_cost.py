@@ -78,8 +78,8 @@ current prices, 4 of 8 lines                                132.38    96,634
 nodes on demand, with a commitment to spend that reserves no capacity: SageMaker AI Savings Plan, at
 most 64 % off (AWS's page names notebooks, training and inference, and not HyperPod: ask AWS before
 you buy)
-`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv next to
-the environment; add there by hand what AWS does not list
+`ultracluster cost small --refresh` asks AWS for these prices and writes them into prices.csv next
+to the environment; add there by hand what AWS does not list
 billed by use, in no sum: data through the NAT gateway, 0.045/GB [4]; S3: objects and requests;
 CloudWatch: logs and metrics; traffic to other zones, Regions and the internet
 
@@ -111,7 +111,7 @@ If one p5.48xlarge in group gpu fails: about 66.0 USD/h wasted (estimate); 132 U
 nodes on demand, with a commitment to spend that reserves no capacity: SageMaker AI Savings Plan, at \
 most 64 % off (AWS's page names notebooks, training and inference, and not HyperPod: ask AWS before \
 you buy)\x20\x20
-`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv next to \
+`ultracluster cost small --refresh` asks AWS for these prices and writes them into prices.csv next to \
 the environment; add there by hand what AWS does not list\x20\x20
 billed by use, in no sum: data through the NAT gateway, 0.045/GB [4]; S3: objects and requests; \
 CloudWatch: logs and metrics; traffic to other zones, Regions and the internet\x20\x20

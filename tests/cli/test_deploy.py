@@ -46,7 +46,7 @@ folder.mkdir(exist_ok=True)
 """
 OURS = [
     "preflight ENV --bootstrap",
-    "release lock --for ENV",
+    "software lock --for ENV",
     "diff ENV --deployed",
     "cdk deploy --app OUT --all --concurrency 8 --require-approval never",
     "wait ENV",
@@ -249,7 +249,7 @@ def test_flags_reach_their_parts(project: Project, monkeypatch: pytest.MonkeyPat
 
     assert project.logged() == [
         "preflight ENV --bootstrap --profile x",
-        "release lock --for ENV --profile x",
+        "software lock --for ENV --profile x",
         "diff ENV --deployed --accept a/B --accept a/C --profile x",
         f"{OURS[3]} --profile x",
         "wait ENV --no-smoke --profile x",
@@ -301,9 +301,9 @@ def test_a_destroy_that_fails_or_is_not_confirmed_is_not_recorded(
 
 def test_an_open_intent_of_another_command_stops_a_destroy_and_its_own_does_not(project: Project) -> None:
     with exclusive(project.file, "nodes replace") as ledger:
-        ledger.begin(_intent("nodes replace", "ultracluster nodes settle dev"))
+        ledger.begin(_intent("nodes replace", "ultracluster nodes list dev --settle"))
     found = ran("destroy", "dev", "--yes")
-    assert found.exit_code == 2 and "became of it first: ultracluster nodes settle dev" in found.stderr
+    assert found.exit_code == 2 and "became of it first: ultracluster nodes list dev --settle" in found.stderr
     assert project.logged() == []
     with exclusive(project.file, "nodes settle") as ledger:
         ledger.begin(_intent("destroy", "ultracluster destroy dev"))

@@ -18,12 +18,12 @@ PROD = str(ROOT / "environments" / "prod.yaml")
 WRITES = [
     ["rules"],
     ["schema"],
-    ["image", "list"],
+    ["software", "show", "--images"],
     ["validate", PROD, "--json"],
     ["plan", PROD],
     ["plan", PROD, "--json"],
     ["cost", PROD],
-    ["job", "pytorch", PROD, "--script", "train.py"],
+    ["job", "write", PROD, "--script", "train.py"],
     ["--help"],
 ]
 
@@ -72,13 +72,13 @@ def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "words",
     [
-        ["explain-placement", PROD, "--topology", "FILE", "--nodes", "gpu-[1-2]"],
-        ["acceptance", "judge", "FILE", "--type", "p5.48xlarge"],
+        ["job", "why", PROD, "--topology", "FILE", "--nodes", "gpu-[1-2]"],
+        ["acceptance", "FILE", "--type", "p5.48xlarge"],
         ["job", "submit", PROD, "FILE"],
         ["job", "submit", PROD, __file__, "--program", "FILE"],
         ["diff", "--templates", "FILE", "FILE"],
-        ["release", "lock", "FILE"],
-        ["image", "record", "FILE", "--id", "ami-0123456789abcdef0", "--family", "dlami", "--release", "1"],
+        ["software", "lock", "FILE"],
+        ["software", "record", "FILE", "--id", "ami-0123456789abcdef", "--family", "dlami", "--release", "1"],
     ],
     ids=lambda words: " ".join(words[:2]),
 )

@@ -90,5 +90,5 @@ def test_each_command_that_changes_an_account_is_a_row() -> None:
     changing = {words for words, habit in HABITS.items() if habit.changes}
     assert named <= changing
     assert changing - named == {
-        "job notebook", "job shell", "nodes health-check", "nodes restore", "preflight", "software update",
+        "job shell", "nodes health-check", "preflight", "software update",
     }  # fmt: skip

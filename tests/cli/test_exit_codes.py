@@ -55,7 +55,7 @@ def test_codes_are_what_the_page_says(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(ROOT)
     old, same = template(tmp_path, "old.json"), template(tmp_path, "same.json")
     lost = template(tmp_path, "lost.json", SecurityGroupIds=["sg-1"])
-    judge = ["acceptance", "judge", "--type", "p5en.48xlarge", "--nodes", "4"]
+    judge = ["acceptance", "--type", "p5en.48xlarge", "--nodes", "4"]
     release = json.loads((ROOT / "lifecycle_scripts" / "releases" / "2026.11.lock").read_text())
     release["components"]["fabric-manager"]["version"] = "580.0"
     (tmp_path / "2026.11.lock").write_text(json.dumps(release))
@@ -74,11 +74,11 @@ def test_codes_are_what_the_page_says(tmp_path: Path, monkeypatch: pytest.Monkey
         (["diff", "--templates", old, lost], 3),
         (["diff", "--templates", old, lost, "--accept-data-loss", "lost/Files"], 1),
         (["diff", "--templates", old, "nowhere"], 2),
-        (["release", "check", "2026.11"], 0),
-        (["release", "check", str(tmp_path / "2026.11.lock")], 2),
+        (["software", "show", "--check", "2026.11"], 0),
+        (["software", "show", "--check", str(tmp_path / "2026.11.lock")], 2),
         (["rules", "NOPE1"], 2),
         (["schema", "nope"], 2),
-        (["image", "show", "nope"], 2),
+        (["software", "show", "nope"], 2),
         (["nodes", "list"], 2),
         (["--version"], 0),
     ):

@@ -33,8 +33,8 @@ COMMANDS = [
     ["new", "@/team"],
     ["plan", PROD, "--html", "@/plan.html"],
     ["plan", PROD, "--picture", "@/plan.svg"],
-    ["render", "parallelcluster", PARALLELCLUSTER, "--offline", "-o", "@/cluster.yaml"],
-    ["observability", "render", PROD, "--to", "@/boards"],
+    ["export", "parallelcluster", PARALLELCLUSTER, "--offline", "-o", "@/cluster.yaml"],
+    ["export", "prometheus", PROD, "--to", "@/boards"],
 ]
 
 

@@ -59,11 +59,8 @@ WORDS = (
     "٣", "NUL", "=",
 )  # fmt: skip
 COMMANDS = (
-    "acceptance gates", "acceptance judge", "acceptance manifest", "acceptance script", "choose", "cost",
-    "diff", "explain-placement", "image list", "image recipe", "image show", "import", "job endpoint",
-    "job jax", "job preload", "job pytorch", "job ray", "job serve", "move", "plan", "release check",
-    "release list", "release show",
-    "rules", "schema", "validate", "nodes why", "render slurm-accounts", "render team-namespaces",
+    "acceptance", "choose", "cost", "diff", "doctor", "export", "import", "job why", "job write", "serve",
+    "move", "plan", "rules", "schema", "software recipe", "software show", "users", "validate",
     "permissions", "init",
 )  # fmt: skip
 """Those that ask no account."""
@@ -119,8 +116,8 @@ def test_import(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -
 FILES = {
     "templates": (TEMPLATE, ["diff", "--templates", "GOOD", "FILE"]),
     "templates as JSON": (TEMPLATE, ["diff", "--templates", "FILE", "GOOD", "--json"]),
-    "topology": (TOPOLOGY, ["explain-placement", DEV, "--topology", "FILE", "--nodes", NODE]),
-    "image record": (ANSWER, ["image", "record", "FILE", *RECORD.split(), "--kubernetes", "1.34"]),
+    "topology": (TOPOLOGY, ["job", "why", DEV, "--topology", "FILE", "--nodes", NODE]),
+    "image record": (ANSWER, ["software", "record", "FILE", *RECORD.split(), "--kubernetes", "1.34"]),
 }
 
 

@@ -1,4 +1,4 @@
-"""`ultracluster image list` and `image show`."""
+"""`ultracluster software show --images` and `software show`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ultracluster.catalog.images import fields, image, images
 
 
 def run(*arguments: str) -> Ended:
-    return ultracluster("image", *arguments)
+    return ultracluster("software", "show", *arguments)
 
 
 def test_list_names_every_image() -> None:
-    result = run("list")
+    result = run("--images")
 
     assert result.returncode == 0
     names = {line.split()[0] for line in result.stdout.splitlines() if line}
@@ -25,7 +25,7 @@ def test_list_names_every_image() -> None:
 
 
 def test_list_takes_a_family_and_a_system() -> None:
-    rows = json.loads(run("list", "--family", "hyperpod-slurm", "--os", "ubuntu24.04", "--json").stdout)[
+    rows = json.loads(run("--images", "--family", "hyperpod-slurm", "--os", "ubuntu24.04", "--json").stdout)[
         "images"
     ]
 
@@ -34,7 +34,7 @@ def test_list_takes_a_family_and_a_system() -> None:
 
 
 def test_show_says_who_says_so_and_what_nobody_says() -> None:
-    result = run("show", "eks-al2023-nvidia-1.34-x86_64-20260930")
+    result = run("eks-al2023-nvidia-1.34-x86_64-20260930")
     lines = {line.split()[0]: line for line in result.stdout.splitlines() if line}
 
     assert set(fields()) <= set(lines)
@@ -46,7 +46,7 @@ def test_show_says_who_says_so_and_what_nobody_says() -> None:
 
 
 def test_show_as_json_keeps_unknown_and_no_apart() -> None:
-    shown = json.loads(run("show", "eks-al2023-nvidia-1.34-x86_64-20261012", "--json").stdout)["image"]
+    shown = json.loads(run("eks-al2023-nvidia-1.34-x86_64-20261012", "--json").stdout)["image"]
 
     assert shown["values"]["efa_installer"] is None
     assert shown["values"]["libfabric"]["value"] is False
@@ -58,9 +58,9 @@ def test_show_as_json_keeps_unknown_and_no_apart() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("show", "hyperpod-slurm-ubuntu22.04-x86_64-20260918"), "20260917"),
-        (("list", "--family", "hyperpod"), "hyperpod-slurm"),
-        (("list", "--os", "ubuntu2204"), "ubuntu22.04"),
+        (("hyperpod-slurm-ubuntu22.04-x86_64-20260918",), "20260917"),
+        (("--family", "hyperpod"), "hyperpod-slurm"),
+        (("--os", "ubuntu2204"), "ubuntu22.04"),
     ],
 )
 def test_what_is_not_known_is_one_line_and_exit_code_2(arguments: tuple[str, ...], says: str) -> None:

@@ -517,4 +517,4 @@ def test_commands_in_findings_name_the_file_that_is_written(tmp_path: Path) -> N
     ended = run(*arm.split(), "--zone-id", "use1-dfw2-az1", "--output", str(file))
 
     assert ended.exit_code == 0, ended.output
-    assert f"`ultracluster release lock --for {file}`" in " ".join(ended.output.split())
+    assert f"`ultracluster software lock --for {file}`" in " ".join(ended.output.split())

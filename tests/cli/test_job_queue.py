@@ -143,7 +143,7 @@ def test_options_make_what_job_pytorch_prints_with_the_program_in_it(queue: Fake
     assert sent.name == "llama" and "--master-port=29500 @program@\n" in sent.text
     assert sent.program and (sent.program.content, sent.program.arguments) == (b"print(1)", ("--steps", "3"))
     run("submit", "dev", "--nodes", "2", "--name", "llama")
-    printed = CliRunner().invoke(app, ["job", "pytorch", "dev", "--nodes", "2", "--name", "llama"]).stdout
+    printed = CliRunner().invoke(app, ["job", "write", "dev", "--nodes", "2", "--name", "llama"]).stdout
     assert queue.submitted[1].text == printed
 
 
@@ -234,26 +234,29 @@ def test_a_dry_run_shows_what_would_be_sent_to_the_last_character(queue: Fake, t
 def test_what_is_written_for_sbatch_and_kubectl_needs_no_escape(queue: Fake) -> None:
     """So that it comes through a pipe byte by byte: `job submit` sends the text itself."""
     for words in (("dev", "--nodes", "2"), ("eks-p5en", "--nodes", "2", "--image", "trainer:1")):
-        text = run("pytorch", *words).stdout
+        text = run("write", *words).stdout
         run("submit", *words)
         assert queue.submitted[-1].text == text == visible(text) and text.isascii()
 
 
 QUIET = {
     "cancel": ["dev 42 --yes"],
-    "endpoint": ["environments/wishes/inference.yaml llama --model s3://example-models/llama --image a/b:1"],
-    "jax": ["eks-p5en --nodes 2 --image a/b:1", "parallelcluster-p5 --nodes 2"],
     "list": ["dev", "dev --all"],
     "logs": ["dev 42", "dev 42 --follow"],
-    "notebook": ["dev --dry-run", "eks-p5en --image a/b:1 --dry-run"],
-    "preload": ["prod /fsx/datasets --nodes 2"],
-    "ray": ["prod --nodes 2"],
-    "pytorch": ["eks-p5en --nodes 2 --image a/b:1", "trainium --nodes 2"],
-    "serve": ["environments/wishes/serving.yaml llama --model /fsx/m --image vllm/vllm-openai:v1 --gpus 4"],
-    "shell": ["dev --dry-run", "eks-p5en --image a/b:1 --dry-run"],
+    "shell": [
+        "dev --dry-run", "eks-p5en --image a/b:1 --dry-run", "dev --notebook --dry-run",
+        "eks-p5en --image a/b:1 --notebook --dry-run",
+    ],
     "submit": [
         "dev -", "dev - --watch", "dev - --dry-run", "dev --nodes 2 --dry-run --program app.py -- --debug",
         "eks-p5en --nodes 2 --image a/b:1 --dry-run",
+    ],
+    "why": [],
+    "write": [
+        "eks-p5en --nodes 2 --image a/b:1", "trainium --nodes 2",
+        "parallelcluster-p5 --framework jax --nodes 2",
+        "eks-p5en --framework jax --nodes 2 --image a/b:1", "prod --framework ray --nodes 2",
+        "prod --preload /fsx/datasets --nodes 2",
     ],
 }  # fmt: skip
 """Command lines of every command on jobs that end well."""
@@ -314,7 +317,7 @@ def test_manifests_of_a_wrong_shape_are_refused_by_file_and_line(queue: Fake, tm
         assert run("submit", "eks-p5en", str(file), *words, code=2).stderr == f"{file}:{why}"
     piped = run("submit", "eks-p5en", "-", "--dry-run", stdin=file.read_bytes(), code=2)
     assert piped.stderr == f"standard input:{why}" and not queue.submitted
-    ours = run("pytorch", "eks-p5en", "--nodes", "2", "--image", "trainer:1").stdout
+    ours = run("write", "eks-p5en", "--nodes", "2", "--image", "trainer:1").stdout
     run("submit", "eks-p5en", "-", "--dry-run", stdin=ours)
 
 
@@ -401,14 +404,14 @@ def test_a_shell_is_an_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_notebook_that_cannot_be(words: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert why in run("notebook", *words, code=2).stderr
+    assert why in run("shell", *words, "--notebook", code=2).stderr
 
 
 def test_a_notebook_is_an_allocation_whose_token_is_typed(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    told = run("notebook", "dev", "--dry-run").stdout
+    told = run("shell", "dev", "--notebook", "--dry-run").stdout
     assert "--gpus-per-node=1 --time=8:00:00 srun --nodes=1 --ntasks=1 --overlap bash" in told
     assert "--ip=127.0.0.1" in told
     typed: list[str] = []
@@ -438,7 +441,7 @@ def test_a_notebook_is_an_allocation_whose_token_is_typed(
     monkeypatch.setattr("ultracluster.jobs.queue.person_session.missing_programs", lambda: "")
     monkeypatch.setattr(job_shell, "open_account", lambda *_: None)
     monkeypatch.setattr(job_shell, "_Carried", Mock())
-    done = run("notebook", "dev", "--port", "9999")
+    done = run("shell", "dev", "--notebook", "--forward", "9999")
     (token,) = [one.strip() for one in typed]
     assert done.stdout == f"http://127.0.0.1:9999/lab?token={token}\n"
     assert token not in became[0] + done.stderr and "Jupyter\\x1b[2J runs" in done.stderr

@@ -192,7 +192,8 @@ def test_the_command_ends_so(
     data = changed(environment_data("eks-p5en"), {"teams": {"research": {"quota": 16}}})
     file = tmp_path / "eks-p5en.yaml"
     file.write_text(json.dumps(data))
-    words = ["job", kind, str(file), "--team", "research", "--image", "example.com/a:1"]
+    more = ["--notebook"] if kind == "notebook" else []
+    words = ["job", "shell", *more, str(file), "--team", "research", "--image", "example.com/a:1"]
 
     def fail() -> None:
         (name,) = cluster.names("jobsets", "research")

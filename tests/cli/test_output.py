@@ -63,10 +63,10 @@ def harmless(shown: str) -> None:
 ASKING = {
     "doctor": ["doctor", "{env}"],
     "nodes list": ["nodes", "list", "{env}"],
-    "nodes describe": ["nodes", "describe", "{env}", NODE],
+    "one node": ["nodes", "list", "{env}", NODE],
     "nodes reboot": ["nodes", "reboot", "{env}", NODE, "--yes", "--dry-run"],
     "preflight": ["preflight", "{env}", "--no-sources"],
-    "explain-placement": ["explain-placement", "{env}", "--nodes", NODE],
+    "job why": ["job", "why", "{env}", "--nodes", NODE],
     "preflight in Markdown": ["preflight", "{env}", "--no-sources", "--markdown"],
     "connect": ["connect", "{env}"],
     "cost": ["cost", "{env}", "--live"],
@@ -103,7 +103,7 @@ def test_answers_of_aws_on_a_terminal(
         harmless(shown)
 
 
-@pytest.mark.parametrize("command", ["doctor", "nodes list", "nodes describe", "preflight", "connect"])
+@pytest.mark.parametrize("command", ["doctor", "nodes list", "one node", "preflight", "connect"])
 def test_answers_of_aws_as_json(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever they hold: a document, in ASCII."""
     for seed in range(100, 105):
@@ -218,7 +218,7 @@ def test_logs_of_a_node_before_they_are_judged(terminal: Callable[..., str], tmp
             "utf-8",
             "backslashreplace",
         )
-        shown = terminal("acceptance", "judge", str(tmp_path / f"{number}.log"))
+        shown = terminal("acceptance", str(tmp_path / f"{number}.log"))
         assert "Traceback" not in shown
         harmless(shown)
 

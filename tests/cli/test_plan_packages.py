@@ -28,8 +28,8 @@ rules FSX002
 rules
 permissions read
 schema plan
-release list
-image list
+software show
+software show --images
 move prod --to use2-az1""".splitlines()
 REFUSED = {"preflight dev": "boto3", "synth dev -o {out}/cdk.out": "aws_cdk"}
 PROGRAM = '''

@@ -1,4 +1,4 @@
-"""`ultracluster prices update` as a user meets it. The answers are checked against botocore's models."""
+"""`ultracluster cost --refresh` as a user meets it. The answers are checked against botocore's models."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_file_that_the_environment_names_is_written_and_read(dev: Path, servic
     dev = dev.rename(dev.parent / "team.yaml")
     (dev.parent.parent / "prices").mkdir()
     answers(service, dev, LISTED)
-    assert run("prices", "update", str(dev)).exit_code == 0
+    assert run("cost", "--refresh", str(dev)).exit_code == 0
 
     file = dev.parent.parent / "prices" / "mine.csv"
     assert "nat,us-west-2,0.045" in file.read_text()
@@ -89,7 +89,7 @@ def run(*arguments: str) -> Result:
 
 def test_what_is_asked_is_written_and_wins(dev: Path, service: Any) -> None:
     answers(service, dev, LISTED)
-    result = run("prices", "update", str(dev))
+    result = run("cost", "--refresh", str(dev))
 
     file = dev.with_name("prices.csv")
     assert result.exit_code == 0
@@ -124,7 +124,7 @@ def test_lines_that_aws_does_not_answer_stay(dev: Path, service: Any) -> None:
     ours = "pcs.node,us-west-2,0.02,hour,2026-01-05,our contract"
     file.write_text(f"{HEADER}\n{ours}\nnat,us-west-2,0.04,hour,2026-01-05,the list of January\n")
     answers(service, dev, LISTED)
-    result = run("prices", "update", str(dev), "--json")
+    result = run("cost", "--refresh", str(dev), "--json")
 
     document = json.loads(result.stdout)
     (changes,) = document["files"].values()
@@ -135,7 +135,7 @@ def test_lines_that_aws_does_not_answer_stay(dev: Path, service: Any) -> None:
 
 def test_without_an_answer_the_file_stays_as_it_is(dev: Path, service: Any) -> None:
     service.add_client_error("get_products", "AccessDeniedException", "no")
-    result = run("prices", "update", str(dev))
+    result = run("cost", "--refresh", str(dev))
 
     assert result.exit_code == 1
     assert "AWS answered nothing: no file is changed" in result.stderr
@@ -146,7 +146,7 @@ def test_a_damaged_file_is_not_overwritten(dev: Path, service: Any) -> None:
     file = dev.with_name("prices.csv")
     file.write_text(f"{HEADER}\nnat,us-west-2,-1,hour,2026-01-05,x\n")
     before = file.read_text()
-    result = run("prices", "update", str(dev))
+    result = run("cost", "--refresh", str(dev))
 
     assert result.exit_code == 2
     assert "prices.csv:2: -1 is not a price" in result.stderr
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_written(dev: Path, service: Any, monkeypatch: pyt
 
     monkeypatch.setattr("os.fsync", full)
     answers(service, dev, LISTED)
-    result = run("prices", "update", str(dev))
+    result = run("cost", "--refresh", str(dev))
 
     assert result.exit_code == 2
     assert "prices.csv cannot be written: No space left on device" in result.stderr
@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_written(dev: Path, service: Any, monkeypatch: pyt
     ],
 )
 def test_bad_input(dev: Path, arguments: list[str], told: str) -> None:
-    result = run("prices", "update", *(str(dev) if one == "DEV" else one for one in arguments))
+    result = run("cost", "--refresh", *(str(dev) if one == "DEV" else one for one in arguments))
 
     assert (result.exit_code, told in result.output) == (2, True)
 
@@ -190,7 +190,7 @@ def test_plan_tells_what_is_wrong_with_the_file(dev: Path) -> None:
 
 def test_commands_are_named_by_the_file_that_was_asked_for(dev: Path) -> None:
     assert f"ultracluster cost {dev}".replace(" ", "") in "".join(run("plan", str(dev)).stdout.split())
-    assert f"`ultracluster prices update {dev}`".replace(" ", "") in "".join(
+    assert f"`ultracluster cost {dev} --refresh`".replace(" ", "") in "".join(
         run("cost", str(dev)).stdout.split()
     )
     assert "asked_as" not in json.loads(run("plan", str(dev), "--json").stdout)
@@ -202,7 +202,7 @@ def test_without_credentials_the_file_stays_as_it_is(dev: Path, monkeypatch: pyt
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(dev.with_name("none")))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(dev.with_name("none")))
-    result = run("prices", "update", str(dev))
+    result = run("cost", "--refresh", str(dev))
 
     assert result.exit_code == 1
     assert "no AWS credentials: run `aws configure`" in result.stderr

@@ -18,12 +18,12 @@ from ultracluster.supply.locking import Locked
 
 
 def test_list_names_every_release() -> None:
-    result = run("release", "list")
+    result = run("software", "show")
     heads = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
     assert heads == list(release_names())
     assert "all locked" in result.stdout.partition("\nhyperpod-slurm-")[0].partition("eks-2026.10")[2]
     assert "2 files not locked" in result.stdout.partition("hyperpod-slurm-2026.09")[2]
-    rows = json.loads(run("release", "list", "--json").stdout)["releases"]
+    rows = json.loads(run("software", "show", "--json").stdout)["releases"]
     assert [row["release"] for row in rows] == list(release_names())
     assert rows[0]["unlocked"][0] == "enroot: enroot_4.2.1-1_arm64.deb"
     assert rows[0]["families"][0] == "dlami"
@@ -31,7 +31,7 @@ def test_list_names_every_release() -> None:
 
 def test_what_is_not_locked_is_said_file_by_file(tmp_path: Path) -> None:
     """Keys of repositories, too: a node installs nothing from a repository that it cannot check."""
-    result = run("release", "show", "hyperpod-slurm-2026.09")
+    result = run("software", "show", "hyperpod-slurm-2026.09")
     table = result.stdout.partition("not locked: nodes refuse it")[2].partition("\nnotes\n")[0]
     assert "enroot_4.2.1-1_arm64.deb" in table
     assert "ubuntu22.04, ubuntu24.04 on aarch64" in table
@@ -39,14 +39,14 @@ def test_what_is_not_locked_is_said_file_by_file(tmp_path: Path) -> None:
     del content["components"]["dcgm"]["packages"][0]["repository"]["key_fingerprint"]
     file = tmp_path / "2026.11.lock"
     file.write_text(json.dumps(content))
-    shown = run("release", "show", str(file)).stdout
+    shown = run("software", "show", str(file)).stdout
     assert "ubuntu2204/x86_64/3bf863cc.pub  ubuntu22.04 on x86_64" in shown
-    assert "6 files and 1 key not locked" in run("release", "check", str(file)).stdout
-    assert run("release", "show", "eks-2026.10").stdout.count("not locked") == 0
+    assert "6 files and 1 key not locked" in run("software", "show", "--check", str(file)).stdout
+    assert run("software", "show", "eks-2026.10").stdout.count("not locked") == 0
 
 
 def test_show_prints_every_component_with_its_source() -> None:
-    result = run("release", "show", "2026.11")
+    result = run("software", "show", "2026.11")
     table = result.stdout.partition("\nnot locked")[0]
     lines = {line.split()[0]: line for line in table.splitlines() if line}
     release = json.loads(release_file("2026.11").read_text())
@@ -58,13 +58,13 @@ def test_show_prints_every_component_with_its_source() -> None:
 
 
 def test_show_as_json_is_the_lock_file() -> None:
-    shown = json.loads(run("release", "show", "2026.11", "--json").stdout)["release"]
+    shown = json.loads(run("software", "show", "2026.11", "--json").stdout)["release"]
     assert shown["schema"] == 2
     assert set(shown["components"]) == set(json.loads(release_file("2026.11").read_text())["components"])
 
 
 def test_check_reports_every_constraint_with_its_citation() -> None:
-    result = run("release", "check", "2026.11")
+    result = run("software", "show", "--check", "2026.11")
     assert result.returncode == 0
     assert "0 broken" in result.stdout.splitlines()[-1]
     assert result.stdout.splitlines()[-1].endswith("6 files not locked")
@@ -83,8 +83,8 @@ def test_check_reports_every_constraint_with_its_citation() -> None:
     ],
 )
 def test_what_only_the_efa_installer_brings_is_named(name: str, alone: list[str]) -> None:
-    assert json.loads(run("release", "check", name, "--json").stdout)["only_bundled"] == alone
-    shown = run("release", "check", name).stdout
+    assert json.loads(run("software", "show", "--check", name, "--json").stdout)["only_bundled"] == alone
+    shown = run("software", "show", "--check", name).stdout
     assert (f"only with the EFA installer: {', '.join(alone)};" in shown) == bool(alone)
 
 
@@ -93,7 +93,7 @@ def test_a_row_that_differs_from_its_record_is_exit_code_2(arguments: list[str],
     text = release_file("2026.11").read_text()
     file = tmp_path / "2026.11.lock"
     file.write_text(text.replace("c9eaf0593567", "c9eaf0593568"))
-    result = run("release", "check", str(file), *arguments)
+    result = run("software", "show", "--check", str(file), *arguments)
     assert result.returncode == 2
     says = (
         f"{file}:{text[: text.index('c9eaf0593567')].count(chr(10)) + 1}: gdrcopy: the sha256 of gdrcopy-2.6"
@@ -112,7 +112,7 @@ def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -
     content["components"]["fabric-manager"]["version"] = "580.0"
     file = tmp_path / "2026.11.lock"
     file.write_text(json.dumps(content))
-    result = run("release", "check", str(file), *arguments)
+    result = run("software", "show", "--check", str(file), *arguments)
     assert result.returncode == 2
     if arguments:
         broken = [row for row in json.loads(result.stdout)["constraints"] if row["state"] == "broken"]
@@ -125,24 +125,24 @@ def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["release", "show", "2026.10"], "the nearest is 2026.11"),
-        (["release", "check", "nothing.lock"], "No such file"),
-        (["release", "lock", "nothing.lock"], "No such file"),
-        (["release", "lock"], "name either a lock file, or an environment"),
-        (["release", "lock", "a.lock", "--for", "prod"], "name either a lock file, or an environment"),
-        (["release", "lock", "--for", "prod", "--component", "enroot"], "--component goes with a lock file"),
-        (["release", "lock", "--for", "nowhere"], "nowhere.yaml"),
-        (["release", "mirror", "--bucket", "b", "--release", "1999.01"], "there is no release"),
-        (["release", "mirror", "--bucket", "b"], "Pass either --release"),
-        (["release", "mirror", "--release", "2026.11"], "Pass --bucket"),
+        (["software", "show", "2026.10"], "the nearest is 2026.11"),
+        (["software", "show", "--check", "nothing.lock"], "No such file"),
+        (["software", "lock", "nothing.lock"], "No such file"),
+        (["software", "lock"], "name either a lock file, or an environment"),
+        (["software", "lock", "a.lock", "--for", "prod"], "name either a lock file, or an environment"),
+        (["software", "lock", "--for", "prod", "--component", "enroot"], "--component goes with a lock file"),
+        (["software", "lock", "--for", "nowhere"], "nowhere.yaml"),
+        (["software", "mirror", "--bucket", "b", "--release", "1999.01"], "there is no release"),
+        (["software", "mirror", "--bucket", "b"], "Pass either --release"),
+        (["software", "mirror", "--release", "2026.11"], "Pass --bucket"),
         (
-            ["release", "mirror", "--bucket", "b", "--release", "2026.11", "--component", "enroot"],
+            ["software", "mirror", "--bucket", "b", "--release", "2026.11", "--component", "enroot"],
             "optional in this release are nccl-tests, nixl",
         ),
-        (["image", "recipe", "--release", "1999.01", "--orchestrator", "pcs"], "there is no release"),
-        (["image", "recipe", "--release", "2026.11", "--orchestrator", "nomad"], "nomad"),
+        (["software", "recipe", "--release", "1999.01", "--orchestrator", "pcs"], "there is no release"),
+        (["software", "recipe", "--release", "2026.11", "--orchestrator", "nomad"], "nomad"),
         (
-            ["image", "recipe", "--release", "2026.11", "--orchestrator", "pcs", "--mirror", "x"],
+            ["software", "recipe", "--release", "2026.11", "--orchestrator", "pcs", "--mirror", "x"],
             "write it as s3://bucket/prefix",
         ),
     ],
@@ -158,11 +158,11 @@ def test_bad_input_is_one_message_and_exit_code_2(arguments: list[str], says: st
 
 def test_a_mirror_of_what_is_not_locked_says_what_to_do() -> None:
     result = run(
-        *("release", "mirror", "--bucket", "example-software", "--release", "2026.11"),
+        *("software", "mirror", "--bucket", "example-software", "--release", "2026.11"),
         *("--region", "us-east-1", "--dry-run"),
     )
     assert result.returncode == 1
-    assert "run `ultracluster release lock` first" in result.stderr
+    assert "run `ultracluster software lock` first" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -185,7 +185,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_damaged_lock_is_refused_and_stays(name: str, content: str, says: str, folder: Path) -> None:
     lock = folder / "environments" / "prod.lock"
     lock.write_text(content)
-    result = run("release", "lock", "--for", name, cwd=folder)
+    result = run("software", "lock", "--for", name, cwd=folder)
     assert result.returncode == 2
     assert says in result.stderr.replace("\n", " ")
     assert "Traceback" not in result.stderr
@@ -224,7 +224,7 @@ def test_where_nothing_is_open_it_says_so(folder: Path) -> None:
     """TCP to Lustre, and all else is on the image or locked by the release: no file is made."""
     (folder / "environments" / "dev.yaml").write_text((ROOT / "environments" / "dev.yaml").read_text())
     (folder / "dev").mkdir()  # a folder of its name is not meant
-    result = run("release", "lock", "--for", "dev", cwd=folder)
+    result = run("software", "lock", "--for", "dev", cwd=folder)
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr.strip() == "no file and no key is open: nothing to record"
     assert not (folder / "environments" / "dev.lock").exists()
@@ -233,7 +233,7 @@ def test_where_nothing_is_open_it_says_so(folder: Path) -> None:
 @pytest.mark.parametrize("form", ["imagebuilder", "packer"])
 def test_a_recipe_is_printed(form: str) -> None:
     result = run(
-        "image", "recipe", "--release", "2026.11", "--orchestrator", "hyperpod-slurm", "--format", form
+        "software", "recipe", "--release", "2026.11", "--orchestrator", "hyperpod-slurm", "--format", form
     )
     assert result.returncode == 0
     assert "bake.sh --release 2026.11 --family hyperpod-slurm --accelerator nvidia" in result.stdout

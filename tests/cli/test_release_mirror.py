@@ -1,4 +1,4 @@
-"""What `ultracluster release mirror --for` asks the mirror for."""
+"""What `ultracluster software mirror --for` asks the mirror for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_mirror_of_an_environment_has_what_its_metrics_take(
 
     monkeypatch.setattr("ultracluster.supply.mirror.mirror_release", mirrored)
     monkeypatch.setattr("ultracluster.supply.mirror_bucket.s3_client", lambda *_: None)
-    command = ["release", "mirror", "--for", "dev", "--bucket", "example-software", "--dry-run"]
+    command = ["software", "mirror", "--for", "dev", "--bucket", "example-software", "--dry-run"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert found["asked"] == asked

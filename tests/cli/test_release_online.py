@@ -1,4 +1,4 @@
-"""`ultracluster release check --online` against a server on this machine."""
+"""`ultracluster software show --check --online` against a server on this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check(lock_file: Any, shop: Any, tmp_path: Path) -> Callable[..., Any]:
         json.dumps({"sources": source, "files": {"tool.bin": record}})
     )
     return lambda *arguments: run(
-        "release", "check", str(file), "--online", "--cache", str(tmp_path / "cache"), *arguments
+        "software", "show", "--check", str(file), "--online", "--cache", str(tmp_path / "cache"), *arguments
     )
 
 
@@ -69,7 +69,7 @@ def test_what_a_source_has_otherwise_ends_with_its_code(
 
 
 def test_without_online_nothing_is_asked(check: Any, shop: Any, tmp_path: Path) -> None:
-    assert run("release", "check", "pcs-2026.07").stdout.count("sources:") == 0
+    assert run("software", "show", "--check", "pcs-2026.07").stdout.count("sources:") == 0
     assert shop.sent == []
 
 

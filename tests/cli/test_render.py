@@ -16,7 +16,7 @@ from project import ROOT
 from typer.testing import CliRunner, Result
 
 from ultracluster.account.aws import Account
-from ultracluster.cli.render import app
+from ultracluster.cli.main import app
 from ultracluster.config import load
 from ultracluster.model import resolve
 from ultracluster.parallelcluster.configuration_file import cluster_configuration
@@ -106,7 +106,7 @@ def use(monkeypatch: pytest.MonkeyPatch, stubber: Stubber) -> None:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["parallelcluster", *arguments])
+    return CliRunner().invoke(app, ["export", "parallelcluster", *arguments])
 
 
 def test_the_file_holds_what_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:

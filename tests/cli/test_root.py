@@ -133,4 +133,4 @@ def test_options_have_the_same_names_in_every_command() -> None:
                 assert parameter == known or not set(opts) & set(names), (
                     f"{name}: {opts} is {known} elsewhere"
                 )
-        assert "--format" not in options.get("form", []) or name in ("validate", "image recipe"), name
+        assert "--format" not in options.get("form", []) or name in ("validate", "software recipe"), name

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from command_tree import commands, option_names
 from project import ROOT
 from typer.testing import CliRunner
 
 from ultracluster.cli import init
 from ultracluster.cli.main import app
+from ultracluster.cli.renamed import RENAMED, TRIED
 
 KINDS = "hyperpod-slurm, hyperpod-eks, parallelcluster, pcs, eks"
 WRONG: list[tuple[str, str]] = [
@@ -18,7 +20,7 @@ WRONG: list[tuple[str, str]] = [
     ("nodes lst dev", "there is no command `nodes lst`: nodes list"),
     ("node list dev", "there is no command `node`: nodes"),
     ("reboot dev", "there is no command `reboot`: nodes reboot"),
-    ("mirror", "there is no command `mirror`: release mirror"),
+    ("mirror", "there is no command `mirror`: software mirror"),
     ("zzzz", "there is no command `zzzz`: `ultracluster --help` lists them"),
     ("nodes zzzz", "there is no command `nodes zzzz`: `ultracluster nodes --help` lists them"),
     ("capacity list", "there is no command `capacity list`: capacity buy or capacity search"),
@@ -28,14 +30,12 @@ WRONG: list[tuple[str, str]] = [
     ("nodes list dev --grup x", "`ultracluster nodes list` has no option --grup: --group"),
     ("nodes list dev --group-nam x", "`ultracluster nodes list` has no option --group-nam: --group"),
     (
-        "job pytorch dev --program x.py",
-        "`ultracluster job pytorch` has no option --program: use it with job submit",
+        "job write dev --program x.py",
+        "`ultracluster job write` has no option --program: use it with job submit",
     ),
-    ("job jax dev --program x.py", "`ultracluster job jax` has no option --program: use it with job submit"),
     (
         "job list dev --dry-run",
-        "`ultracluster job list` has no option --dry-run: use it with "
-        + " or ".join(("job notebook", "job shell", "job submit")),
+        "`ultracluster job list` has no option --dry-run: use it with job submit or job shell",
     ),
     (
         "job logs dev 7 --nodes 2",
@@ -48,12 +48,17 @@ WRONG: list[tuple[str, str]] = [
     ("plan dev --zzzz", "`ultracluster plan` has no option --zzzz: `ultracluster plan --help` lists them"),
     ("plan dev -z", "`ultracluster plan` has no option -z: `ultracluster plan --help` lists them"),
     ("--zzzz", "`ultracluster` has no option --zzzz: `ultracluster --help` lists them"),
+    ("ssh dev i-1", "there is no command `ssh`: connect dev i-1"),
+    ("status", "there is no command `status`: doctor or nodes list or job list"),
+    ("stop dev", "there is no command `stop`: job cancel or nodes delete or destroy"),
+    ("init --gpus 64xH100", "`ultracluster init` has no option --gpus: --accelerators"),
+    ("choose --accelerators 64xH100", "`ultracluster choose` has no option --accelerators: --instance-type"),
     ("plan", "the argument ENVIRONMENT is missing"),
     ("validate", "the argument ENVIRONMENT is missing"),
     ("nodes add dev", "the option --group is missing"),
     ("plan dev prod", "too many arguments: prod"),
     (
-        "image recipe --release 2026.11 --orchestrator hyperpod-slrm",
+        "software recipe --release 2026.11 --orchestrator hyperpod-slrm",
         f"--orchestrator hyperpod-slrm: write hyperpod-slurm; there is {KINDS}",
     ),
     ("validate dev --format zzz", "--format zzz: write one of text, json, github, sarif"),
@@ -92,9 +97,10 @@ def test_what_is_said_as_json(line: str, said: str) -> None:
     assert ended.exit_code == 2
     document = json.loads(ended.stdout)
     assert document["schema"] == "ultracluster.error/1"
-    if "image recipe" in line:  # which has no --json
-        said = "`ultracluster image recipe` has no option --json: use it with image list or image show"
-    assert document["message"] == said
+    if "software recipe" in line:  # which has no --json
+        said = "`ultracluster software recipe` has no option --json: use it with "
+        said += "software show or software update"
+    assert document["message"] == (f"{said} --json" if line.startswith("ssh") else said)
 
 
 def test_quiet_keeps_the_error_and_drops_the_usage() -> None:
@@ -155,3 +161,41 @@ def test_a_name_that_no_file_can_have_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, words.format("x" * 5000).split(), input="#!/bin/bash\n")
     assert (result.exit_code, result.stdout) == (2, "") and "Traceback" not in result.stderr
+
+
+TREE = [name for name, _ in commands()]
+
+
+@pytest.mark.parametrize("former", sorted(RENAMED))
+def test_a_former_name_answers_with_the_new_command_line(former: str) -> None:
+    words = [*former.split(), "dev", "first", "--option", "x"]
+    ended = CliRunner().invoke(app, words)
+    line = ended.stderr.splitlines()[0]
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert line.startswith(f"`ultracluster {former} dev first --option x` has a new name: ultracluster ")
+    new = line.partition(": ultracluster ")[2]
+    name = next(one for size in (2, 1) if (one := " ".join(new.split()[:size])) in TREE)
+    assert {word for word in new.split() if word.startswith("--")} - {"--option"} <= option_names(
+        dict(commands())[name]
+    )
+    assert {"dev", "first", "--option", "x"} <= set(new.split())
+    assert former not in TREE
+
+
+def test_words_that_people_try_first_name_commands() -> None:
+    named = {command for commands_ in TRIED.values() for command in commands_}
+    assert named <= set(TREE) and not TRIED.keys() & set(TREE)
+    assert len(TREE) <= 45, "merge commands before you add one"
+
+
+def test_a_flag_shows_no_type() -> None:
+    for words in (["nodes", "reboot", "--help"], ["--help"]):
+        assert "<bool>" not in CliRunner().invoke(app, words).stdout
+
+
+def test_rules_are_found_by_a_word() -> None:
+    found = CliRunner().invoke(app, ["rules", "--search", "LUSTRE"]).stdout.splitlines()
+    assert len(found) > 20 and all("lustre" in line.lower() for line in found[1:])
+    assert CliRunner().invoke(app, ["rules", "--search", "xyzzy"]).exit_code == 2
+    near = CliRunner().invoke(app, ["rules", "lustre"])
+    assert near.exit_code == 2 and "`ultracluster rules --search lustre`" in near.stderr

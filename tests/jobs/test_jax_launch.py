@@ -1,4 +1,4 @@
-"""`ultracluster job jax`: what JAX's own code would read, in each process of a job, under each scheduler.
+"""`job write --framework jax`: what JAX's own code would read, in each process, under each scheduler.
 
 By hand, with jax 0.10.2 from PyPI: two processes of `launch` found each other, as in two pods, on one node,
 and under Slurm's variables with a bare `jax.distributed.initialize()`; examples/train/train_jax.py went on to
@@ -34,7 +34,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["jax", str(file), *arguments])
+    return CliRunner().invoke(job.app, ["write", str(file), "--framework", "jax", *arguments])
 
 
 def last_object(made: Result) -> dict[str, Any]:
@@ -153,7 +153,11 @@ def test_a_bare_initialize_reads_the_same_under_slurm(processes: int, stand_in: 
 @pytest.mark.parametrize(
     ("base", "words", "said"),
     [
-        ("trainium", ["--nodes", "1"], "`job jax` is for NVIDIA GPUs, and trn2 (trn2.48xlarge) has none"),
+        (
+            "trainium",
+            ["--nodes", "1"],
+            "--framework jax is for NVIDIA GPUs, and trn2 (trn2.48xlarge) has none",
+        ),
         ("eks-trn2", ["--nodes", "1", "--image", IMAGE], "is for NVIDIA GPUs"),
         ("prod", ["--nodes", "1", "--processes", "3"], "Use: --processes 1, or --processes 8"),
         ("eks-p5en", ["--nodes", "1"], "--image, with JAX, libfabric"),

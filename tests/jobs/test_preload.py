@@ -126,7 +126,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *words: str) -> Result
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["preload", str(file), *words])
+    return CliRunner().invoke(job.app, ["write", str(file), "--preload", *words])
 
 
 EXISTING = {

@@ -31,7 +31,7 @@ def pod(folder: Path, arguments: str, changes: dict[str, Any]) -> tuple[dict[str
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(BASE), changes), stream)
     asked = shlex.split(f"--nodes 2 --image registry/trainer:1 {arguments}")
-    result = CliRunner().invoke(job.app, ["pytorch", str(file), *asked])
+    result = CliRunner().invoke(job.app, ["write", str(file), *asked])
     assert result.exit_code == 0, result.stderr
     (made,) = YAML(typ="safe").load_all(result.stdout)
     return made, made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]

@@ -94,9 +94,9 @@ CASES
   run run_steps enroot container_toolkit
   assert::status 0
   assert::states enroot=degraded container_toolkit=installed
-  assert::equal "degraded - 4.2.1 enroot_4.2.1-1_amd64.deb of release 2026.11 is not locked: it has no checksum (run: ultracluster release lock)" \
+  assert::equal "degraded - 4.2.1 enroot_4.2.1-1_amd64.deb of release 2026.11 is not locked: it has no checksum (run: ultracluster software lock)" \
     "$(component enroot)"
-  assert::last_log_line "DEGRADED enroot: enroot: no srun --container-image (enroot_4.2.1-1_amd64.deb of release 2026.11 is not locked: it has no checksum (run: ultracluster release lock))"
+  assert::last_log_line "DEGRADED enroot: enroot: no srun --container-image (enroot_4.2.1-1_amd64.deb of release 2026.11 is not locked: it has no checksum (run: ultracluster software lock))"
   assert::equal '"degraded" ["enroot"]' "$(ended state) $(ended degraded)"
   cmp <(tail -n 1 "$REPORT") "$ULTRACLUSTER_ROOT/run/ultracluster/ready"
   assert::equal 1 "$(grep -c '^DEGRADED' "$LOG")"

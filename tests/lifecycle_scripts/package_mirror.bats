@@ -112,7 +112,7 @@ mirror::list() {
   mirror::holds al2023 repodata/primary.xml,repodata/repomd.xml base=1
   run run_steps nccl
   assert::status 1
-  assert::last_log_line "FAILED nccl: nccl comes from a public repository, this cluster reads only $MIRROR, and release 2026.11 records no packages of a mirror for ubuntu22.04 on x86_64: run ultracluster release mirror and deploy, or use an image that has it"
+  assert::last_log_line "FAILED nccl: nccl comes from a public repository, this cluster reads only $MIRROR, and release 2026.11 records no packages of a mirror for ubuntu22.04 on x86_64: run ultracluster software mirror and deploy, or use an image that has it"
   assert::never_called apt-get
 }
 
@@ -120,7 +120,7 @@ mirror::list() {
   mirror::holds ubuntu22.04 Packages libnccl2=2.29.1-1
   run run_steps nccl
   assert::status 1
-  assert::last_log_line "FAILED nccl: nccl: the mirror has no package libnccl2=2.30.7-1+cuda13.3 for this system: run ultracluster release mirror --renew-packages and deploy"
+  assert::last_log_line "FAILED nccl: nccl: the mirror has no package libnccl2=2.30.7-1+cuda13.3 for this system: run ultracluster software mirror --renew-packages and deploy"
   assert::never_called apt-get
 }
 

@@ -141,7 +141,7 @@ timed() {
   release::change 'components["enroot"]["artifacts"][0].pop("sha256"); components["enroot"]["artifacts"][0]["integrity"] = "to-be-locked"'
   run run_steps enroot
   assert::status 1
-  assert::last_log_line "FAILED enroot: enroot_4.2.1-1_amd64.deb of release 2026.11 is not locked: it has no checksum (run: ultracluster release lock)"
+  assert::last_log_line "FAILED enroot: enroot_4.2.1-1_amd64.deb of release 2026.11 is not locked: it has no checksum (run: ultracluster software lock)"
   assert::no_changes
   assert::never_called curl
 }
@@ -171,7 +171,7 @@ timed() {
   release::change 'components["nccl"]["packages"][0]["repository"] = {"url": "https://example.org/repo/", "suite": "/"}'
   run run_steps nccl
   assert::status 1
-  assert::last_log_line "FAILED nccl: nccl comes from a public repository, this cluster reads only s3://bucket/mirror, and release 2026.11 records no packages of a mirror for ubuntu22.04 on x86_64: run ultracluster release mirror and deploy, or use an image that has it"
+  assert::last_log_line "FAILED nccl: nccl comes from a public repository, this cluster reads only s3://bucket/mirror, and release 2026.11 records no packages of a mirror for ubuntu22.04 on x86_64: run ultracluster software mirror and deploy, or use an image that has it"
 }
 
 @test "on Amazon Linux 2023 packages come through dnf, and versionlock holds them" {

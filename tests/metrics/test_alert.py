@@ -72,8 +72,8 @@ def test_texts_are_in_plain_words() -> None:
 
 
 def test_a_command_names_a_machine_as_aws_knows_it() -> None:
-    """Nodes of ParallelCluster and PCS have names of Slurm's own, which `nodes describe` cannot find."""
-    runs = [one.run for one in ALERTS.values() if "nodes describe" in one.run or "nodes replace" in one.run]
+    """Nodes of ParallelCluster and PCS have names of Slurm's own, which `nodes list` cannot find."""
+    runs = [one.run for one in ALERTS.values() if "nodes list" in one.run or "nodes replace" in one.run]
 
     assert len(runs) > 10
     assert all(run.endswith(" <<machine>>") for run in runs)

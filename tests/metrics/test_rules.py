@@ -92,7 +92,7 @@ def xid_79(cluster: Cluster, version: str) -> None:
         assert message.subject == "PAGE prod, rack n1: GpuXidReboot"
         assert message.attributes == {"severity": "page", "cluster": "prod"}
         assert "XID 79 on GPU 0000:53:00 of n1: GPU has fallen off the bus" in message.message
-        assert 'Run first: ultracluster nodes why prod "ultracluster:xid:79"' in message.message
+        assert 'Run first: ultracluster doctor prod --reason "ultracluster:xid:79"' in message.message
         assert "Runbook: docs/runbooks/GpuXidReboot.md" in message.message
 
         for node in RACK:

@@ -466,4 +466,4 @@ def test_a_lock_is_made_for_the_second_environment(tmp_path: Path) -> None:
     (here / "prod.lock").write_text("{}")
     move = plan_move(loaded, target, today=TODAY)
     assert becomes(move)["lock prod.lock"] == "made again"
-    assert [one for one in move.steps[0].commands if "ultracluster release lock --for " in one]
+    assert [one for one in move.steps[0].commands if "ultracluster software lock --for " in one]

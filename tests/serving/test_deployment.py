@@ -1,4 +1,4 @@
-"""`ultracluster job serve`: objects that Kubernetes and LeaderWorkerSet take; and what is refused."""
+"""`ultracluster serve`: objects that Kubernetes and LeaderWorkerSet take; and what is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def run(folder: Path, changes: dict[str, Any], *arguments: str, base: str = "eks
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["serve", str(file), "llama", *arguments])
+    return CliRunner().invoke(app, ["serve", str(file), "llama", *arguments])
 
 
 def objects(
@@ -213,8 +213,6 @@ def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "arguments", "says"),
     [
-        ({}, ("--model", "s3://models/a", "--image", VLLM), "a plain server reads folders and Hugging Face"),
-        ({}, ("--model", "/data/a", "--image", VLLM), "is not on Lustre"),
         ({"storage.lustre": ...}, FSX, "there is no Lustre file system"),
         (CLOSED, ("--model", "hf:a/b", "--image", VLLM), "does not reach: S3 or Lustre"),
         ({}, (*FSX, "--gpus", "9"), "has 8 GPUs"),
@@ -230,9 +228,6 @@ def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
         ({}, (*FSX, "--nodes", "99"), "a replica over 99 nodes never starts"),
         ({}, (*FSX, "--team", "a"), "there is no team `a`: the environment has none"),
         ({}, (*FSX, "--arg", "--host=::1"), "writes --host itself"),
-        ({}, ("--model", "/fsx/a b", "--image", VLLM), "characters that are not allowed"),
-        ({}, ("--model", "/fsx/", "--image", VLLM), "is not on Lustre"),
-        ({}, ("--model", "/fast/a", "--image", VLLM), "is not on Lustre"),
         (
             {"orchestrator.leader_worker_set": False, "orchestrator.serving.over_nodes": False},
             (*FSX, "--nodes", "2"),

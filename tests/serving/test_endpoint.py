@@ -1,4 +1,4 @@
-"""`ultracluster job endpoint`: one object for each wish, before AWS's own definition; and what is refused."""
+"""`serve --endpoint`: one object for each wish, before AWS's own definition; and what is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def run(folder: Path, changes: dict[str, Any], *arguments: str, base: str = "hyp
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
     asked = arguments if "--image" in arguments else (*arguments, "--image", VLLM)
-    return CliRunner().invoke(job.app, ["endpoint", str(file), "llama", *asked])
+    return CliRunner().invoke(app, ["serve", str(file), "llama", "--endpoint", *asked])
 
 
 def objects(result: Result) -> list[dict[str, Any]]:
@@ -190,12 +190,6 @@ TAINTED = {
     ("changes", "arguments", "says"),
     [
         ({"orchestrator.inference": ...}, S3, "write orchestrator.inference: {}"),
-        ({}, ("--model", "s3://models"), "names a bucket and no folder"),
-        ({}, ("--model", "s3://others/llama"), "pods may not read others"),
-        ({}, ("--model", "/fsx/llama"), "--file-system fs-"),
-        ({}, ("--model", "/home/llama"), "is not on Lustre"),
-        ({}, ("--model", "/fsx/../etc"), "is not on Lustre"),
-        ({}, ("--model", "llama"), "no s3://bucket/folder"),
         (CLOSED, ("--model", "hf:a/b"), "does not reach: S3 or Lustre"),
         ({}, (*S3, "--kv-cache", "l2-redis"), "--redis redis://host:6379"),
         ({}, (*S3, "--redis", "redis://a:1"), "is for --kv-cache l2-redis"),
@@ -255,7 +249,7 @@ def test_what_cannot_be_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("base", "says"), [("eks-p5en", "`job serve` writes plain objects"), ("prod", "in a batch job")]
+    ("base", "says"), [("eks-p5en", "without --endpoint it writes plain objects"), ("prod", "in a batch job")]
 )
 def test_other_orchestrators_have_no_operator(base: str, says: str, tmp_path: Path) -> None:
     result = run(tmp_path, {}, *S3, base=base)

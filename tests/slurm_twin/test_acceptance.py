@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from ultracluster.acceptance.node_tools import slurm_script
 from ultracluster.catalog import instance_types
-from ultracluster.cli.acceptance import app
+from ultracluster.cli.main import app
 
 TYPE = "p5en.48xlarge"
 SLOW = 250.0
@@ -79,7 +79,7 @@ def record(twin: Twin, *, slow: str = "", nics: dict[str, int] | None = None) ->
 
 
 def judged(twin: Twin, script: str, tmp_path: Path, nodes: int = 4) -> tuple[int, str]:
-    """The job, and what `acceptance judge` says of its logs: the exit code and the text."""
+    """The job, and what `acceptance` says of its logs: the exit code and the text."""
     variables = {
         "ACCEPTANCE_TYPE": TYPE, "ACCEPTANCE_MPI": "none", "ACCEPTANCE_OUTPUT": "/shared/out",
         "ULTRACLUSTER_ROOT": "/opt/efa", "ULTRACLUSTER_EFA_PAUSE": "0",
@@ -94,7 +94,7 @@ def judged(twin: Twin, script: str, tmp_path: Path, nodes: int = 4) -> tuple[int
     folder.mkdir()
     for file in (twin.work / "shared/shared/out").iterdir():
         (folder / file.name).write_text(file.read_text())
-    done = CliRunner().invoke(app, ["judge", str(folder), "--type", TYPE, "--nodes", str(nodes)])
+    done = CliRunner().invoke(app, ["acceptance", str(folder), "--type", TYPE, "--nodes", str(nodes)])
     return done.exit_code, f"{done.output}\n{printed}"
 
 

@@ -120,10 +120,10 @@ def test_release_check_names_the_row_and_whom_it_binds(tmp_path: Path) -> None:
     content["components"]["gdrcopy"]["version"] = "2.4"
     file = tmp_path / "2026.11.lock"
     file.write_text(json.dumps(content))
-    result = run("release", "check", str(file))
+    result = run("software", "show", "--check", str(file))
     assert "SWI016  too old         P6-B200 has the minimum software that EC2 names" in result.stdout
     assert "gdrcopy is 2.4 and must be >= 2.5" in result.stdout
     assert "SWI012" not in result.stdout  # P5 takes 2.3
-    rows = json.loads(run("release", "check", str(file), "--json").stdout)["instance_types"]
+    rows = json.loads(run("software", "show", "--check", str(file), "--json").stdout)["instance_types"]
     assert {row["id"] for row in rows} == {"SWI016", "SWI017", "SWI018", "SWI019", "SWI020"}
     assert every_instance_breach(load_release("2026.11")) == []

@@ -178,11 +178,11 @@ def test_it_lies_beside_the_file_of_its_environment_wherever_that_is(
     (tmp_path / "environments" / "prod.yaml").write_text(shipped)
     (broken,) = [one for one in check(load("environments/prod.yaml")) if one.code == "SOF010"]
     assert broken.instead == (
-        "remove it, or restore the committed one; then `ultracluster release lock --for prod`"
+        "remove it, or restore the committed one; then `ultracluster software lock --for prod`"
     )
     theirs.with_suffix(".lock").write_text("{")
     (broken,) = [one for one in check(load(theirs)) if one.code == "SOF010"]
-    assert f"`ultracluster release lock --for {theirs}`" in broken.instead
+    assert f"`ultracluster software lock --for {theirs}`" in broken.instead
 
 
 def test_while_a_lock_is_damaged_no_acknowledgement_is_called_out_of_date(

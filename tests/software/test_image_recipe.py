@@ -11,14 +11,13 @@ from typing import Any
 
 import hcl2
 import pytest
-import typer
 from botocore.session import get_session
 from botocore.validate import ParamValidator
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from ultracluster.catalog.image_bases import UnknownBaseError, image_bases
-from ultracluster.cli.image import app
+from ultracluster.cli.main import app
 from ultracluster.scripts_folder import script_files, scripts_folder, tree_sha256
 from ultracluster.software.image_recipe import (
     Recipe,
@@ -299,9 +298,7 @@ def test_the_build_calls_what_is_there(orchestrator: str, os: str) -> None:
 
 
 def invoke(*arguments: str) -> Any:
-    root = typer.Typer()
-    root.add_typer(app, name="image")
-    return CliRunner().invoke(root, ["image", "recipe", "--release", "2026.11", *arguments])
+    return CliRunner().invoke(app, ["software", "recipe", "--release", "2026.11", *arguments])
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from ultracluster.catalog.images import Fact, fields, image
-from ultracluster.cli.image import app
+from ultracluster.cli.main import app
 from ultracluster.software.image_record import RecordError, read_answer, record, script, text
 
 KNOWN = "eks-al2023-nvidia-1.34-x86_64-20261012"
@@ -142,9 +141,7 @@ def test_a_record_that_python_cannot_hold_is_broken(text: str) -> None:
 
 
 def invoke(*arguments: str, given: str | None = None) -> Any:
-    root = typer.Typer()
-    root.add_typer(app, name="image")
-    return CliRunner().invoke(root, ["image", "record", *arguments], input=given)
+    return CliRunner().invoke(app, ["software", "record", *arguments], input=given)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +187,7 @@ def test_a_node_that_shows_more_than_its_image_is_told_of() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ([], "ultracluster image record --script >record.sh"),
+        ([], "ultracluster software record --script >record.sh"),
         (["-"], "--id is missing"),
         (["no-such-file", *OF], "cannot read no-such-file"),
         (["-", *OF[:2], "--family", "pcs", "--release", "20261130"], "-: family 'pcs' is unknown"),

@@ -51,7 +51,7 @@ def test_a_shipped_release_follows_the_published_schema(name: str) -> None:
 
 def test_the_published_schema_is_up_to_date() -> None:
     published = json.loads((releases_folder() / "lock.schema.json").read_text())
-    assert published == lock_schema(), "`ultracluster release schema` writes it"
+    assert published == lock_schema(), "`ultracluster schema release-lock` writes it"
 
 
 def test_every_field_of_the_schema_that_needs_words_has_them() -> None:

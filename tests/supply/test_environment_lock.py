@@ -1,4 +1,4 @@
-"""`release lock --for`: what is recorded for an environment, what stays, and what is said of the rest."""
+"""`software lock --for`: what is recorded for an environment, what stays, and what is said of the rest."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_what_has_no_digest_is_refused_before_anything_is_fetched(
     shop: Any, lock_file: Lock, mirror: Any, s3: Any
 ) -> None:
     file = lock_file(tool={}, data={"integrity": "to-be-locked"})
-    with pytest.raises(MirrorError, match=r"data\.bin has no digest, run `ultracluster release lock`"):
+    with pytest.raises(MirrorError, match=r"data\.bin has no digest, run `ultracluster software lock`"):
         mirror(file)
     assert (keys(s3), shop.sent) == (set(), [])
 
@@ -351,16 +351,16 @@ def test_one_file_for_two_systems_is_one_object(lock_file: Lock, mirror: Any) ->
 
 
 def test_the_mirror_of_an_environment_is_for_its_nodes(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`release mirror --for prod`: its release, bucket, prefix, systems and processors."""
+    """`software mirror --for prod`: its release, bucket, prefix, systems and processors."""
     from typer.testing import CliRunner
 
-    from ultracluster.cli.release import app
+    from ultracluster.cli.main import app
 
     monkeypatch.chdir(ROOT)
     client = boto3.client("s3", region_name="us-east-2")
     where = {"LocationConstraint": "us-east-2"}
     client.create_bucket(Bucket="example-software-mirror", CreateBucketConfiguration=where)
-    said = CliRunner().invoke(app, ["mirror", "--for", "prod", "--no-packages", "--dry-run"])
+    said = CliRunner().invoke(app, ["software", "mirror", "--for", "prod", "--no-packages", "--dry-run"])
     assert said.exit_code == 0, said.output
     uploads = [line.split()[-1] for line in said.output.splitlines() if line.startswith("would upload")]
     place = "s3://example-software-mirror/ultracluster/hyperpod-slurm-2026.09/"

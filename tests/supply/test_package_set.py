@@ -228,7 +228,7 @@ def test_killed_in_the_middle_the_next_run_goes_on(
 
 
 def test_a_system_that_the_release_has_no_packages_for() -> None:
-    words = ("release", "mirror", "--bucket", BUCKET, "--release", "2026.11", "--os", "ubuntu20.04")
+    words = ("software", "mirror", "--bucket", BUCKET, "--release", "2026.11", "--os", "ubuntu20.04")
     done = ultracluster(*words)
     assert done.returncode == 2
     assert "--os ubuntu20.04: the release has packages for al2023, ubuntu22.04" in done.stderr

@@ -1,4 +1,4 @@
-"""`release lock`: what it fills in, what it refuses, and that a file is never half written."""
+"""`software lock`: what it fills in, what it refuses, and that a file is never half written."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from ultracluster.account import aws
 from ultracluster.account.grafana import client, workspace
-from ultracluster.cli import observability as command
+from ultracluster.cli.main import app
 
 ADMIN = "12345678-90ab-cdef-1234-567890abcdef"
 WATCHED: dict[str, Any] = {"grafana": {"admins": [ADMIN]}}
@@ -41,13 +41,17 @@ def fill(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, side: Aws) -> Run:
     monkeypatch.setattr(aws, "Account", lambda **_: side.account)
 
     def invoke(
-        *words: str, settings: dict[str, Any] | None = None, watched: bool = True, verb: str = "apply"
+        *words: str,
+        settings: dict[str, Any] | None = None,
+        watched: bool = True,
+        verb: str = "apply observability",
     ) -> Any:
         file = tmp_path / f"{BASE}.yaml"
         values = {"observability": WATCHED if settings is None else settings} if watched else {}
         with file.open("w") as out:
             YAML(typ="safe").dump(changed(environment_data(BASE), values), out)
-        return CliRunner().invoke(command.app, [verb, str(file), *words])
+        account = ["--account", "111122223333"] if verb.startswith("apply") else []
+        return CliRunner().invoke(app, [*verb.split(), str(file), *account, *words])
 
     return invoke
 

@@ -106,7 +106,7 @@ SOFTWARE = Section(
             "Nodes that are not ready",
             ["node", "node_group", "release", "state"],
             [Column(name="nodes", expression=f"max by (node, node_group, release, state) ({NOT_READY})")],
-            "`ultracluster nodes why` says what is missing on each.",
+            "`ultracluster doctor --reason` says what is missing on each.",
             width=16,
             height=4,
         ),

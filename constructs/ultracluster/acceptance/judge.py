@@ -175,7 +175,7 @@ def _hosts(logs: Logs, run: Run) -> Iterator[Check]:
     if not logs.hosts:
         message = (
             "no reports of verify/fabric.sh: EFA devices, modules, locked memory, libfabric and GDRCopy of "
-            "the nodes were not looked at; `ultracluster acceptance script` prints a job that looks at them"
+            "the nodes were not looked at; `ultracluster acceptance --job` prints a job that looks at them"
         )
         yield Check("hosts", "not judged", message)
         return

@@ -1,4 +1,4 @@
-"""`ultracluster observability apply`: what a deploy cannot do, looked at first and done afterwards.
+"""`ultracluster apply observability`: what a deploy cannot do, looked at first and done afterwards.
 
 Looking needs a token of Grafana, and doing needs another: none lives while a person reads and decides.
 """

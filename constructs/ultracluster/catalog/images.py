@@ -164,7 +164,9 @@ def image(image_id: str) -> Image:
     if image_id in by_id:
         return by_id[image_id]
     near = difflib.get_close_matches(image_id, by_id, n=2, cutoff=0.5)
-    hint = f"the nearest are {' and '.join(near)}" if near else "`ultracluster image list` prints them"
+    hint = "`ultracluster software show --images` prints them"
+    if near:
+        hint = f"the nearest are {' and '.join(near)}"
     raise UnknownImageError(f"no image {image_id!r} is known; {hint}")
 
 

@@ -22,14 +22,15 @@ from ultracluster.cli import progress, terminal
 from ultracluster.cli.habits import HABITS, Habit
 from ultracluster.cli.json_output import forget_json, write_error
 from ultracluster.cli.output import discard, seen_output
+from ultracluster.cli.renamed import RENAMED
 from ultracluster.config.plain_text import one_line
 
-BEGIN, CHECK, DEPLOY, RUN, SOFTWARE = (
-    "Begin",
-    "Check and price",
-    "Deploy",
-    "Run and repair",
-    "Software, images and files for other programs",
+WRITE, DEPLOY, JOBS, CALL, SOFTWARE = (
+    "Write environments",
+    "Deploy environments",
+    "Run jobs",
+    "On call",
+    "Package software",
 )
 """Panels of `ultracluster --help`, in their order."""
 EVERY = "Every command"
@@ -49,40 +50,34 @@ class Row:
 
 
 COMMANDS = {
-    "choose": Row(BEGIN, "Rank the orchestrators for what you need", "choose"),
-    "init": Row(BEGIN, "Draft an environment file", "init"),
-    "new": Row(BEGIN, "Make a repository for your own environments", "new"),
-    "import": Row(BEGIN, "Make an environment of another tool's file", "import_.import_environment"),
-    "move": Row(BEGIN, "Plan a move to another zone, Region or capacity", "move"),
-    "validate": Row(CHECK, "Check environment files: shape and rules", "validate"),
-    "plan": Row(CHECK, "Show what an environment is made of", "plan"),
-    "cost": Row(CHECK, "Estimate what it costs", "cost"),
-    "prices": Row(CHECK, "Ask AWS for a team's own prices", "app"),
-    "diff": Row(CHECK, "Show the blast radius of a change", "diff"),
-    "capacity": Row(CHECK, "Search and buy capacity", "app"),
-    "preflight": Row(CHECK, "Ask the account for everything that a deploy needs", "preflight"),
-    "permissions": Row(CHECK, "Print the IAM actions that the commands need", "permissions"),
-    "rules": Row(CHECK, "List the rules, or explain some in full"),
+    "init": Row(WRITE, "Draft an environment file", "init"),
+    "new": Row(WRITE, "Make a repository for your own environments", "new"),
+    "import": Row(WRITE, "Make an environment of another tool's file", "import_.import_environment"),
+    "choose": Row(WRITE, "Rank the orchestrators for what you need", "choose"),
+    "validate": Row(WRITE, "Check environment files: shape and rules", "validate"),
+    "plan": Row(WRITE, "Show what an environment is made of", "plan"),
+    "cost": Row(WRITE, "Estimate what it costs", "cost"),
+    "diff": Row(WRITE, "Show the blast radius of a change", "diff"),
+    "move": Row(WRITE, "Plan a move to another zone, Region or capacity", "move"),
+    "rules": Row(WRITE, "List the rules, or explain some in full"),
+    "schema": Row(WRITE, "JSON Schemas of files and of --json"),
+    "export": Row(WRITE, "Files for other tools, made from an environment", "export"),
+    "capacity": Row(DEPLOY, "Search and buy capacity", "app"),
+    "permissions": Row(DEPLOY, "Print the IAM actions that the commands need", "permissions"),
+    "preflight": Row(DEPLOY, "Ask the account for everything that a deploy needs", "preflight"),
     "synth": Row(DEPLOY, "Write the CloudFormation templates", "synth"),
     "deploy": Row(DEPLOY, "The whole way: preflight, lock, diff, stacks, wait", "deploy"),
     "wait": Row(DEPLOY, "Wait until every node is ready", "wait"),
+    "apply": Row(DEPLOY, "Bring users, teams or boards up to date, undeployed", "apply"),
     "destroy": Row(DEPLOY, "Delete the stacks; data is retained", "deploy.destroy"),
-    "connect": Row(RUN, "Open a shell on a node", "connect"),
-    "job": Row(RUN, "Jobs for the scheduler", "app"),
-    "nodes": Row(RUN, "List, reboot, replace or delete nodes", "app"),
-    "doctor": Row(RUN, "Say what is wrong with a deployed environment", "doctor"),
-    "explain-placement": Row(
-        RUN, "Show how many switches a job spans", "explain_placement.explain_placement"
-    ),
-    "acceptance": Row(RUN, "Measure a fabric, and judge it", "app"),
-    "users": Row(RUN, "People's accounts on the nodes", "app"),
-    "teams": Row(RUN, "Teams as accounts of Slurm", "app"),
-    "observability": Row(RUN, "Dashboards, rules, HyperPod's extension", "app"),
-    "release": Row(SOFTWARE, "Software releases: show, check, lock, mirror", "app"),
-    "software": Row(SOFTWARE, "Update or pin the image under HyperPod's nodes", "app"),
-    "image": Row(SOFTWARE, "What images bring; recipes that bake a release in", "app"),
-    "render": Row(SOFTWARE, "Files for other tools, made from an environment", "app"),
-    "schema": Row(SOFTWARE, "JSON Schemas of environment files and of --json"),
+    "job": Row(JOBS, "Submit, list, read, end and explain jobs", "app"),
+    "serve": Row(JOBS, "Print a model server for Kubernetes", "serve"),
+    "connect": Row(JOBS, "Open a shell on a node", "connect"),
+    "users": Row(JOBS, "People's accounts on the nodes, and their tokens", "users"),
+    "doctor": Row(CALL, "Say what is wrong with a deployed environment", "doctor"),
+    "nodes": Row(CALL, "List, reboot, replace or delete nodes", "app"),
+    "acceptance": Row(CALL, "Measure a fabric, and judge it", "acceptance"),
+    "software": Row(SOFTWARE, "Releases and images: show, lock, mirror, bake, update", "app"),
 }
 """In the order of the help. Those without a place in a module are in `main`."""
 
@@ -97,6 +92,7 @@ class Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.params += common_params()
+        _flags_without_a_type(self)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
         forget_json()
@@ -178,6 +174,7 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        _flags_without_a_type(self)  # the shell's completion came later
         with self._lines_only():
             super().format_help(ctx, formatter)
 
@@ -243,6 +240,7 @@ def with_habits(command: Any, words: str) -> Any:
     if any(one.name == "no_pager" for one in command.params):
         return command
     command.params += common_params()
+    _flags_without_a_type(command)
     if not hasattr(command, "list_commands"):
         if words in HABITS and HABITS[words].changes:
             command.params.append(_option(terminal.account_option, "account"))
@@ -251,6 +249,13 @@ def with_habits(command: Any, words: str) -> Any:
     for name, one in command.commands.items():
         with_habits(one, f"{words} {name}")
     return command
+
+
+def _flags_without_a_type(command: Any) -> None:
+    """Help shows `--yes`, not `--yes <bool>`: a flag takes no value."""
+    for one in (*command.params, command.get_help_option(typer.Context(command))):
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
 
 
 @cache
@@ -298,8 +303,10 @@ def _changes(habit: Habit, given: Mapping[str, Any]) -> bool:
 
 def _check_command(group: TyperGroup, context: Any, args: list[str]) -> None:
     name = args[0]
-    if context.resilient_parsing or name.startswith("-") or name in group.list_commands(context):
+    if context.resilient_parsing or name.startswith("-"):
+        return
+    if name in group.list_commands(context) and " ".join(args[:2]) not in RENAMED:
         return
     from ultracluster.cli.usage_errors import no_command
 
-    context.fail(no_command(context, name, tuple(HABITS)))
+    context.fail(no_command(context, args, tuple(HABITS)))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ultracluster.cli.cost_text import as_markdown, as_text
 from ultracluster.cli.environments import (
-    EnvironmentArgument,
     JsonOption,
     ProfileOption,
+    complete_environment,
     load_environment,
     refuse,
 )
@@ -22,20 +23,37 @@ from ultracluster.cli.terminal import coloured, width
 from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
 from ultracluster.plan.cost_summary import document
-from ultracluster.plan.price_file import prices_of, read_prices
+from ultracluster.plan.price_file import prices_of, read_prices, write_prices
 
 if TYPE_CHECKING:
     from ultracluster.account.live_prices import LivePrices
+    from ultracluster.catalog.prices import Figure
+    from ultracluster.cli.documents.figures import PriceChange, PriceUpdate
     from ultracluster.config import Environment
     from ultracluster.plan.cost import Estimate
 
 
 def cost(
-    environment: EnvironmentArgument,
+    environments: Annotated[
+        list[Path],
+        typer.Argument(
+            help="An environment file, or the name of one in environments/; several with --refresh.",
+            show_default=False,
+            autocompletion=complete_environment,
+        ),
+    ],
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Ask AWS for prices; they win over all others.")
+        bool, typer.Option("--live", help="Ask AWS for prices; they override all others.")
+    ] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option(
+            "--refresh",
+            help="Save AWS's current prices to prices.csv, and nothing else. Commit that file: it overrides "
+            "the shipped prices.",
+        ),
     ] = False,
     days: Annotated[
         int | None,
@@ -62,15 +80,23 @@ def cost(
 
     Everything that has a price is in the estimate, marked where it is old, undated, derived or of another
     Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv next to
-    the environment file (`ultracluster prices update`) win over the shipped ones. --live needs
+    the environment file (--refresh) override the shipped ones. --live and --refresh need
     `pricing:GetProducts`, `ec2:DescribeSpotPriceHistory` and
     `savingsplans:DescribeSavingsPlansOfferingRates`, --spent `ce:GetCostAndUsage`, which shows the
-    cost of the whole account. Exit code 1: --strict, and a price is marked, missing or cannot be used; 2: bad
-    input, or Cost Explorer cannot be asked.
+    cost of the whole account. Exit code 1: --strict, and a price is marked, missing or cannot be used;
+    --refresh, and AWS answered nothing; 2: bad input, a damaged prices.csv, or Cost Explorer cannot be asked.
     """
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
     on = day(today)
+    if refresh:
+        if live or strict or spent or since or days or markdown:
+            refuse("--refresh writes prices.csv and prints no estimate: leave the options of one out")
+        _refresh(environments, profile, on, as_json=as_json)
+        return
+    environment, *others = environments
+    if others:
+        refuse(f"too many arguments: {' '.join(map(str, others))}; several environments go with --refresh")
     first = _first_day(since, spent, on)
     config = load_environment(environment)
     given = read_prices(prices_of(config), today=on)
@@ -170,3 +196,72 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
             today=today,
             asking=lambda key: say(f"asking AWS for the price of {key}"),
         )
+
+
+def _refresh(environments: list[Path], profile: str | None, on: dt.date, *, as_json: bool) -> None:
+    """Ask AWS what the environments are billed for, and write their prices.csv.
+
+    Lines that AWS does not answer stay as they are, those written by hand among them.
+    """
+    configs = [load_environment(path) for path in environments]
+    files = {path: read_prices(path, today=on) for path in map(prices_of, configs)}
+    if faults := [fault for one in files.values() for fault in one.faults]:
+        refuse("\n".join([*faults, "nothing written: correct these lines, or delete the file"]))
+    answers: dict[Path, dict[tuple[str, str], Figure]] = {path: {} for path in files}
+    open_questions: dict[str, None] = {}
+    for config in configs:
+        asked = ask(config, profile, on)
+        answers[prices_of(config)] |= asked.table
+        open_questions |= dict.fromkeys(asked.faults)
+    for path, new in answers.items():
+        if new:
+            _write_prices(path, [*(files[path].figures | new).values()])
+    if as_json:
+        document: PriceUpdate = {
+            "files": {
+                str(path): [_change(one, files[path].figures) for _, one in sorted(new.items())]
+                for path, new in answers.items()
+            },
+            "faults": list(open_questions),
+        }
+        write_json("prices", document)
+    else:
+        for path, new in answers.items():
+            _tell_prices(path, new, files[path].figures)
+        for fault in open_questions:
+            typer.echo(fault, err=True)
+    if not any(answers.values()):
+        typer.echo("AWS answered nothing: no file is changed", err=True)
+        raise typer.Exit(1)
+
+
+def _write_prices(path: Path, figures: list[Figure]) -> None:
+    try:
+        write_prices(path, figures)
+    except OSError as error:
+        refuse(f"{path} cannot be written: {error.strerror}")
+
+
+def _change(one: Figure, known: dict[tuple[str, str], Figure]) -> PriceChange:
+    before = known.get((one.key, one.region))
+    return {
+        "key": one.key,
+        "region": one.region,
+        "per": one.unit,
+        "before": before.usd if before else None,
+        "usd": one.usd,
+    }
+
+
+def _tell_prices(
+    path: Path, new: dict[tuple[str, str], Figure], known: dict[tuple[str, str], Figure]
+) -> None:
+    for place, one in sorted(new.items()):
+        before = known.get(place)
+        same = before is not None and before.usd == one.usd
+        was = "as before" if same else f"was {before.usd:g}" if before else "new"
+        typer.echo(f"{one.key} in {one.region}: {one.usd:g} USD per {one.unit}, {was}")
+    if new:
+        kept = len(known.keys() - new.keys())
+        rest = f", {kept} lines kept" if kept else ""
+        typer.echo(f"{path}: {len(new)} prices asked{rest}; commit it next to the environments")

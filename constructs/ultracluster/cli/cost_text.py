@@ -211,7 +211,7 @@ def _sentences(found: Estimate, sources: _Sources) -> Iterator[str]:
         yield f"nodes on demand, with a commitment to spend that reserves no capacity: {most}"
     if len(found.strict) < len(found.standing):
         yield (
-            f"`ultracluster prices update {found.asked_as}` asks AWS for these prices and writes them "
+            f"`ultracluster cost {found.asked_as} --refresh` asks AWS for these prices and writes them "
             "into prices.csv next to the environment; add there by hand what AWS does not list"
         )
     uses = [line.item.what + (f", {_price(line, sources)}" if line.figure else "") for line in found.by_use]

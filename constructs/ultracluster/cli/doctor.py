@@ -41,6 +41,13 @@ def doctor(
             metavar="FILE|-",
         ),
     ] = None,
+    reason: Annotated[
+        str,
+        typer.Option(
+            help="Explain the reason of a node, as `sinfo -R` or `kubectl describe node` prints it.",
+            show_default=False,
+        ),
+    ] = "",
     hours: Annotated[int, typer.Option(min=1, max=2160, help="How far back events and logs are read.")] = 72,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
@@ -50,13 +57,16 @@ def doctor(
     A source that has not answered after 30 seconds is named, and the others still answer. With --log no
     account is asked: `journalctl -k | ultracluster doctor prod --log -`.
 
-    Exit code 0 = nothing found, 1 = something is wrong, not deployed or could not be read, 2 = the account
-    cannot be asked, or a log is not there.
+    Exit code 0 = nothing found, 1 = something is wrong, not deployed or could not be read, or the --reason is
+    a person's or unknown, 2 = the account cannot be asked, or a log is not there.
     """
     from ultracluster.account.doctor import examine
     from ultracluster.model import resolve
 
     config = load_environment(environment)
+    if reason:
+        _explain(reason, config)
+        return
     if log:
         found = _read(log, config)
     else:
@@ -70,6 +80,21 @@ def doctor(
     else:
         typer.echo(as_text(found, config.name))
     raise typer.Exit(0 if found.healthy and found.deployed is not False else 1)
+
+
+def _explain(reason: str, config: Environment) -> None:
+    from ultracluster.account.nodes.slurm_reason import explain
+
+    known = explain(reason, config.health)
+    if known is None:
+        typer.echo(
+            "not one that we know: `scontrol show node` (on Kubernetes `kubectl describe node`) names who "
+            "set it, and when; ask them, or read slurmctld's log"
+        )
+        raise typer.Exit(1)
+    typer.echo(f"{known.meaning}\nwritten by: {known.by}\nnext: {known.next}")
+    if known.source:
+        typer.echo(f"source: {known.source}")
 
 
 def _read(log: list[str], config: Environment) -> Examination:

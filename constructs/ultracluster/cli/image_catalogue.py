@@ -1,12 +1,12 @@
-"""`ultracluster image list` and `image show`: what machine images are known, and what each brings."""
+"""`ultracluster software show`: what machine images are known, and what each brings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, get_args
 
 import typer
 
-from ultracluster.cli.json_output import JsonOption, write_json
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.json_rows import KnownImage
 from ultracluster.cli.report import refuse, text_table
 
@@ -16,15 +16,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("kernel", "nvidia_driver", "neuron_driver", "efa_installer", "slurm")
 
 
-def list_images(
-    family: Annotated[
-        str, typer.Option("--family", help="Only this family, e.g. hyperpod-slurm.", show_default=False)
-    ] = "",
-    os: Annotated[
-        str, typer.Option("--os", help="Only this operating system, e.g. ubuntu22.04.", show_default=False)
-    ] = "",
-    as_json: JsonOption = False,
-) -> None:
+def list_images(family: str, os: str, *, as_json: bool) -> None:
     """List the machine images of the catalogue, oldest first within a family."""
     from ultracluster.catalog.images import Family, images
 
@@ -54,14 +46,19 @@ def list_images(
         )
     )
     typer.echo(
-        "\n-: it has none; ?: unknown; ~: not confirmed by its maker. `ultracluster image show <image>`"
+        "\n-: it has none; ?: unknown; ~: not confirmed by its maker. `ultracluster software show <image>`"
     )
 
 
-def show(
-    image: Annotated[str, typer.Argument(help="Id of an image.", show_default=False)],
-    as_json: JsonOption = False,
-) -> None:
+def is_image(name: str) -> bool:
+    """Whether that is the id of an image, or meant as one: it begins as one, and is no release."""
+    from ultracluster.catalog.images import images
+    from ultracluster.software import release_names
+
+    return name not in release_names() and any(name.startswith(f"{one.family}-") for one in images())
+
+
+def show_image(image: str, *, as_json: bool) -> None:
     """Show what an image brings: each value with who says so, and of when that is."""
     from ultracluster.catalog.images import UnknownImageError, source
     from ultracluster.catalog.images import image as known_image

@@ -1,4 +1,4 @@
-"""`ultracluster image record`: what a node says of its image, as a record of the catalogue."""
+"""`ultracluster software record`: what a node says of its image, as a record of the catalogue."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ultracluster.config.file_text import bytes_of
 
 HOW = """\
 Let a node that runs the image print what it brings, then make the record of it:
-  ultracluster image record --script >record.sh
+  ultracluster software record --script >record.sh
   ssh NODE 'bash -s' <record.sh >node.json         # or run it in a session of Systems Manager
-  ultracluster image record node.json --id ... --family ... --release ..."""
+  ultracluster software record node.json --id ... --family ... --release ..."""
 
 
 def record(

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from ultracluster.cli import job_jax, job_preload, job_queue, job_ray, job_shell, serving
-from ultracluster.cli.environments import EnvironmentArgument
+from ultracluster.cli import job_placement, job_queue, job_shell
+from ultracluster.cli.environments import EnvironmentArgument, refuse
 from ultracluster.cli.job_options import (
     CheckpointsOption,
+    CheckpointsToOption,
     GroupOption,
     ImageOption,
+    LogLineOption,
+    LogSecondsOption,
     LookOption,
+    MostNodesOption,
     NameOption,
     PriorityOption,
     ProcessesOption,
+    ResilienceOption,
     SchedulerOption,
     ScriptOption,
-    TeamOption,
-    TimeOption,
-    WithinOption,
-)
-from ultracluster.cli.job_resilience import (
-    CheckpointsToOption,
-    LogLineOption,
-    LogSecondsOption,
-    MostNodesOption,
-    ResilienceOption,
     SizesOption,
     SparesOption,
     StepOption,
+    TeamOption,
+    TimeOption,
+    WithinOption,
+    typed_options,
 )
-from ultracluster.cli.job_text import Wishes, written
-from ultracluster.cli.terminal import remark
+from ultracluster.cli.job_text import written
 
 app = typer.Typer(
     add_completion=False,
@@ -41,6 +39,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Jobs for the scheduler of an environment.",
 )
+_RESILIENT = ("resilience", "spares", "most_nodes", "step", "sizes", "log_line", "log_seconds")
+_RECIPE = ("recipe", "model", "model_size", "data")
+_NOT_FOR: dict[str, tuple[str, ...]] = {
+    "pytorch": _RECIPE,
+    "jax": (*_RECIPE, *_RESILIENT),
+    "ray": (*_RESILIENT, "processes", "scheduler", "checkpoints_to"),
+}
+_OF_PRELOAD = {"nodes", "preload", "team", "image", "name", "group"}
 
 
 @app.callback()
@@ -48,26 +54,42 @@ def job() -> None:
     """Jobs for the scheduler of an environment."""
 
 
-app.command("cancel")(job_queue.cancel)
-app.command("endpoint")(serving.endpoint)
-app.command("jax")(job_jax.jax)
-app.command("list")(job_queue.list_jobs)
-app.command("logs")(job_queue.logs)
-app.command("notebook")(job_shell.notebook)
-app.command("preload")(job_preload.preload)
-app.command("ray")(job_ray.ray)
-app.command("serve")(serving.serve)
-app.command("shell")(job_shell.shell)
 app.command("submit")(job_queue.submit)
 
 
 @app.command()
-def pytorch(
+def write(
+    context: typer.Context,
     environment: EnvironmentArgument,
-    nodes: Annotated[int, typer.Option(min=1, help="How many nodes, whole ones.", show_default=False)],
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="How many nodes, whole ones.", show_default=False)
+    ] = None,
+    framework: Annotated[
+        Literal["pytorch", "jax", "ray"],
+        typer.Option(help="What starts the program: torchrun, python with JAX's variables, or Ray's head."),
+    ] = "pytorch",
+    preload: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER",
+            help="Instead of training: load this folder of a data repository association from S3.",
+            show_default=False,
+        ),
+    ] = "",
     team: TeamOption = None,
     image: ImageOption = None,
     script: ScriptOption = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="On Ray, instead of a script: `verl-grpo`, reinforcement learning by veRL."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Of the recipe: folder of its weights, or its name on Hugging Face.")
+    ] = None,
+    model_size: Annotated[str | None, typer.Option(help="Parameters of the model, as in 7B.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Of the recipe: folder with train.parquet and test.parquet.")
+    ] = None,
     name: NameOption = "train",
     group: GroupOption = None,
     priority: PriorityOption = "normal",
@@ -86,36 +108,54 @@ def pytorch(
     log_seconds: LogSecondsOption = 600,
     checkpoints_to: CheckpointsToOption = None,
 ) -> None:
-    """Print one PyTorch job that starts on all its nodes at once: for `kubectl apply -f -`, or for `sbatch`.
+    """Print a job that starts on all its nodes at once: for `job submit ENV -`, kubectl or `sbatch`.
 
     Exit code 2 if there can be none.
     """
-    made = written(
-        environment,
-        Wishes(
-            nodes=nodes,
-            team=team,
-            image=image,
-            script=script,
-            name=name,
-            group=group,
-            priority=priority,
-            within=within,
-            processes=processes,
-            time=time,
-            checkpoints=checkpoints,
-            look=look,
-            scheduler=scheduler,
-            resilience=resilience,
-            spares=spares,
-            most_nodes=most_nodes,
-            step=step,
-            sizes=sizes,
-            log_line=log_line,
-            log_seconds=log_seconds,
-            checkpoints_to=checkpoints_to,
-        ),
+    from ultracluster.jobs.request import Wishes
+
+    options = typed_options(context)
+    if preload:
+        if others := [option for one, option in options.items() if one not in _OF_PRELOAD]:
+            refuse(f"{', '.join(others)}: not with --preload, which starts no program")
+        name = name if "name" in options else "preload"
+    elif others := [options[one] for one in _NOT_FOR[framework] if one in options]:
+        refuse(f"{', '.join(others)}: not with --framework {framework}")
+    if nodes is None and not preload:
+        refuse("the option --nodes is missing: how many nodes the job has")
+    wishes = Wishes(
+        nodes=nodes or 1,
+        team=team,
+        image=image,
+        script=script,
+        name=name,
+        group=group,
+        priority=priority,
+        within=within,
+        processes=processes or 1 if framework == "jax" else processes,
+        time=time,
+        checkpoints=checkpoints,
+        look=look,
+        scheduler=scheduler,
+        resilience=resilience,
+        spares=spares,
+        most_nodes=most_nodes,
+        step=step,
+        sizes=sizes,
+        log_line=log_line,
+        log_seconds=log_seconds,
+        checkpoints_to=checkpoints_to,
+        framework=framework,
+        recipe=recipe,
+        model=model,
+        model_size=model_size,
+        data=data,
     )
-    for note in made.notes:
-        remark(note)
-    typer.echo(made.text, nl=False)
+    typer.echo(written(environment, wishes, preload=preload)[1], nl=False)
+
+
+app.command("list")(job_queue.list_jobs)
+app.command("logs")(job_queue.logs)
+app.command("cancel")(job_queue.cancel)
+app.command("shell")(job_shell.shell)
+app.command("why")(job_placement.why)

@@ -21,27 +21,25 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.job_options import (
     CheckpointsOption,
+    CheckpointsToOption,
     GroupOption,
     ImageOption,
+    LogLineOption,
+    LogSecondsOption,
     LookOption,
+    MostNodesOption,
     NameOption,
     PriorityOption,
     ProcessesOption,
+    ResilienceOption,
     SchedulerOption,
     ScriptOption,
-    TeamOption,
-    TimeOption,
-    WithinOption,
-)
-from ultracluster.cli.job_resilience import (
-    CheckpointsToOption,
-    LogLineOption,
-    LogSecondsOption,
-    MostNodesOption,
-    ResilienceOption,
     SizesOption,
     SparesOption,
     StepOption,
+    TeamOption,
+    TimeOption,
+    WithinOption,
 )
 from ultracluster.cli.job_submission import (
     check_options,
@@ -131,12 +129,13 @@ def submit(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Submit a job, as the person who asks: a file, or with --nodes what `job pytorch` prints.
+    """Submit a job as yourself: a file, or with --nodes what `job write` prints.
 
     Exit code 0 = submitted, with --watch: it ended well, 1 = with --watch: it failed or was cancelled, 2 =
     refused, nothing was submitted, 3 = no answer: it may have been submitted, 130 = interrupted.
     """
-    from ultracluster.cli.job_text import Wishes, written
+    from ultracluster.cli.job_text import written
+    from ultracluster.jobs.request import Wishes
     from ultracluster.model import resolve
 
     words = list(rest or [])
@@ -186,10 +185,8 @@ def submit(
             log_seconds=log_seconds,
             checkpoints_to=checkpoints_to,
         )
-        made = written(environment, wishes, program=travels.name if travels else "")
-        cluster, text, called = made.cluster, made.text, name
-        for note in made.notes:
-            remark(note)
+        cluster, text = written(environment, wishes, program=travels.name if travels else "")
+        called = name
     submission = submission_of(text, called, travels)
     if dry_run:
         tell_plan(cluster, submission, user, team, as_json=as_json)

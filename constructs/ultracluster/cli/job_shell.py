@@ -1,4 +1,4 @@
-"""`ultracluster job shell` and `job notebook`: an allocation, and a port of it on this machine."""
+"""`ultracluster job shell`: an allocation with a shell or a notebook, and a port of it on this machine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import sys
 import time as clock
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,7 +51,21 @@ def shell(
         int | None,
         typer.Option(min=0, help="GPUs of each node; all of a whole node by default.", show_default=False),
     ] = None,
-    time: Annotated[str, typer.Option(help="For how long at the most, e.g. `2:00:00`.")] = "2:00:00",
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="For how long at the most; 2:00:00 by default, and 8:00:00 for a notebook.",
+            show_default=False,
+        ),
+    ] = None,
+    notebook: Annotated[
+        bool,
+        typer.Option(
+            "--notebook",
+            help="JupyterLab on one node instead, opened here by a token; Ctrl-C ends it. On port 8888 of "
+            "this machine, or that of --forward.",
+        ),
+    ] = False,
     forward: Annotated[
         str,
         typer.Option(
@@ -63,7 +78,7 @@ def shell(
     job: Annotated[
         str,
         typer.Option(
-            help="In this job of yours, which runs, instead of nodes of its own; it outlives the shell.",
+            help="Attach to this running job instead of allocating nodes; it outlives the shell.",
             show_default=False,
         ),
     ] = "",
@@ -74,7 +89,10 @@ def shell(
     team: TeamOption = None,
     group: GroupOption = None,
     image: Annotated[
-        str | None, typer.Option(help="Container image of the shell, on Kubernetes.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Container image of the shell, or with JupyterLab, on Kubernetes.", show_default=False
+        ),
     ] = None,
     profile: ProfileOption = None,
 ) -> None:
@@ -89,6 +107,16 @@ def shell(
     from ultracluster.model import resolve
 
     cluster = resolve(load_environment(environment))
+    time = time or ("8:00:00" if notebook else "2:00:00")
+    if notebook:
+        if nodes != 1 or job:
+            refuse("--notebook has one node of its own: leave --nodes and --job out")
+        port = _ports(forward)[0] if forward else 8888
+        _notebook(
+            cluster, environment, gpus=gpus, time=time, port=port, user=user, team=team, group=group,
+            image=image, profile=profile, dry_run=dry_run,
+        )  # fmt: skip
+        return
     if cluster.traits.kubernetes:
         from ultracluster.cli.job_shell_kubernetes import kubernetes_shell
 
@@ -142,35 +170,24 @@ def shell(
         refuse(str(error))
 
 
-def notebook(
-    environment: EnvironmentArgument,
-    gpus: Annotated[
-        int | None,
-        typer.Option(min=0, help="GPUs; one by default where nodes have some.", show_default=False),
-    ] = None,
-    time: Annotated[str, typer.Option(help="For how long at the most, e.g. `2:00:00`.")] = "8:00:00",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="On this machine's 127.0.0.1.")] = 8888,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be run there; nothing is asked.")
-    ] = False,
-    user: AsOption = "",
-    team: TeamOption = None,
-    group: GroupOption = None,
-    image: Annotated[
-        str | None,
-        typer.Option(help="Container image with JupyterLab, on Kubernetes.", show_default=False),
-    ] = None,
-    profile: ProfileOption = None,
+def _notebook(
+    cluster: Cluster,
+    environment: Path,
+    *,
+    gpus: int | None,
+    time: str,
+    port: int,
+    user: str,
+    team: str | None,
+    group: str | None,
+    image: str | None,
+    profile: str | None,
+    dry_run: bool,
 ) -> None:
-    """A notebook on a node of the cluster, opened here by a token; the node is given back with Ctrl-C.
-
-    Exit code 2 = refused, or no session can be opened.
-    """
+    """A notebook on a node of the cluster; the node is given back with Ctrl-C."""
     from ultracluster.jobs import notebook as notebooks
-    from ultracluster.model import resolve
     from ultracluster.model.job_fit import job_pool
 
-    cluster = resolve(load_environment(environment))
     there, token = notebooks.new_port(), notebooks.new_token()
     try:
         pool = job_pool(cluster, group)
@@ -201,10 +218,10 @@ def notebook(
     if dry_run:
         typer.echo(command)
         return
-    _notebook(cluster, user, profile, command, name, ports=(port, there), token=token)
+    _open_notebook(cluster, user, profile, command, name, ports=(port, there), token=token)
 
 
-def _notebook(
+def _open_notebook(
     cluster: Cluster,
     user: str,
     profile: str | None,
@@ -276,11 +293,10 @@ def allocation(
     Raises:
         ValueError: there can be none.
     """
-    from ultracluster.cli.job_text import check_team
-    from ultracluster.model.job_fit import check_job, job_pool
+    from ultracluster.model.job_fit import check_job, check_team, job_pool
 
     pool = job_pool(cluster, group)
-    check_team(list(cluster.environment.teams), team)
+    check_team(cluster, team)
     check_job(cluster, pool, nodes, team)
     if not _TIME.fullmatch(time):
         raise ValueError(f"--time {time!r} has another form than 2:00:00")
@@ -469,4 +485,4 @@ def _write(where: int, data: bytes) -> None:
             select.select([], [where], [], 1.0)
 
 
-__all__ = ["allocation", "notebook", "shell"]
+__all__ = ["allocation", "shell"]

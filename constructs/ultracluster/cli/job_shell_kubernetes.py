@@ -126,8 +126,8 @@ def shell_text(
     Raises:
         ValueError: there can be none.
     """
-    from ultracluster.cli.job_text import Wishes, wanted_job
     from ultracluster.jobs.manifests.shell_job import seconds_of, shell_manifests
+    from ultracluster.jobs.request import Wishes, wanted_job
     from ultracluster.kubernetes.yaml_text import yaml_text
 
     if not image:

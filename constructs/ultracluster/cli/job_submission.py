@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ultracluster.cli.job_options import typed_options
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
@@ -29,15 +30,10 @@ _JOB_NAME = re.compile(r"^#SBATCH\s+(?:--job-name[= ]|-J\s*)[\"']?([A-Za-z0-9._-
 
 def check_options(context: typer.Context, file: str) -> None:
     """Refuse options that shape a job which --nodes makes: a file says these things itself."""
-    from ultracluster.cli.job_text import Wishes
+    from ultracluster.jobs.request import Wishes
 
     shaping = {field.name for field in fields(Wishes)} - {"nodes", "team"}
-    given = [
-        max(one.opts if context.params[one.name] is not False else one.secondary_opts, key=len)
-        for one in context.command.params
-        if one.name in shaping
-        and getattr(context.get_parameter_source(one.name), "name", "") == "COMMANDLINE"
-    ]
+    given = [option for name, option in typed_options(context).items() if name in shaping]
     if given:
         refuse(
             f"{', '.join(given)}: for a job that --nodes makes; {file} says it itself, or leave {file} out"

@@ -46,7 +46,7 @@ def _root(  # pyright: ignore[reportUnusedFunction]  # options of the command as
 
 
 def _documents(incomplete: str) -> list[str]:
-    return [name for name in ("environment", *DOCUMENTS) if name.startswith(incomplete)]
+    return [name for name in ("environment", "release-lock", *DOCUMENTS) if name.startswith(incomplete)]
 
 
 @app.command()
@@ -54,17 +54,23 @@ def schema(
     document: Annotated[
         str,
         typer.Argument(
-            help="A document that --json prints, by the name in its schema id; docs/json.md lists them.",
+            help="`release-lock`, or a document that --json prints, by the name in its schema id; "
+            "docs/json.md lists them.",
             autocompletion=_documents,
         ),
     ] = "environment",
 ) -> None:
-    """Print the JSON Schema of an environment file, or of what --json prints."""
+    """Print the JSON Schema of an environment file, of a release's lock file, or of what --json prints."""
     if document == "environment":
         from ultracluster.config.schema import environment_schema
         from ultracluster.software import release_names
 
         typer.echo(json.dumps(environment_schema(release_names()), indent=2))
+        return
+    if document == "release-lock":
+        from ultracluster.software.lock_text import lock_schema
+
+        typer.echo(json.dumps(lock_schema(), indent=2))
         return
     name = document.removeprefix("ultracluster.").partition("/")[0]
     if name not in DOCUMENTS:
@@ -85,6 +91,9 @@ def rules(
     next_of: Annotated[
         str, typer.Option("--next", metavar="SET", help="Only the id of the next rule of a set, as FSX.")
     ] = "",
+    search: Annotated[
+        str, typer.Option("--search", metavar="WORD", help="Only rules that say this, in any case.")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List every rule; with codes, each in full: what is wrong and why, bad and good lines, the source."""
@@ -104,6 +113,11 @@ def rules(
         typer.echo(rules_page(), nl=False)
         return
     chosen = _rules_called(codes) if codes else list(all_rules())
+    if search:
+        word = search.casefold()
+        chosen = [rule for rule in chosen if word in f"{rule.id} {rule.title}".casefold()]
+        if not chosen:
+            refuse(f"no rule says `{search}`: `ultracluster rules` lists all {len(all_rules())}")
     if as_json:
         write_json("rules", {"rules": [as_row(rule) for rule in chosen]})
     elif codes:
@@ -129,6 +143,7 @@ def _rules_called(codes: list[str]) -> list[Rule]:
             near = [one for one in known if one.startswith(wanted)] or difflib.get_close_matches(
                 wanted, known
             )
-            refuse(f"there is no rule {code}: {' or '.join(near[:3]) or '`ultracluster rules` lists them'}")
+            instead = " or ".join(near[:3]) or f"`ultracluster rules --search {code}` looks in their titles"
+            refuse(f"there is no rule {code}: {instead}")
         chosen |= {rule.id: rule for rule in found}
     return list(chosen.values())

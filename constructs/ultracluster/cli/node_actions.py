@@ -161,7 +161,7 @@ def _intent(request: _Request, nodes: Sequence[Node]) -> Intent:
     return Intent(
         action=f"nodes {request.action}",
         subject=", ".join(node.name for node in nodes),
-        settle=f"ultracluster nodes settle {environment.asked_as}",
+        settle=f"ultracluster nodes list {environment.asked_as} --settle",
         account=account.identity().account,
         region=account.region,
         details={"nodes": [node.name for node in nodes]},

@@ -1,4 +1,4 @@
-"""`ultracluster nodes settle`: what became of a request for nodes whose answer never came."""
+"""`ultracluster nodes list --settle`: what became of a request for nodes whose answer never came."""
 
 from __future__ import annotations
 

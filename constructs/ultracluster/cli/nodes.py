@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.account.aws import AccountError
+from ultracluster.account.nodes import ec2 as ec2_nodes
+from ultracluster.account.nodes import hyperpod as hyperpod_nodes
+from ultracluster.account.nodes import hyperpod_requests, hyperpod_restore
+from ultracluster.account.nodes.node import Outcome
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
@@ -25,6 +31,8 @@ from ultracluster.cli.node_actions import (
     report,
     wait_for,
 )
+from ultracluster.cli.node_pins import print_pins
+from ultracluster.cli.node_settle import settled
 from ultracluster.cli.report import text_table
 from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
@@ -65,20 +73,56 @@ Timeout = Annotated[int, typer.Option(min=1, help="Minutes to wait at most.")]
 @app.command("list")
 def list_(
     environment: EnvironmentArgument,
-    group: Annotated[str | None, typer.Option(help="Only this group.", show_default=False)] = None,
+    node: Annotated[
+        str | None, typer.Argument(help="Show everything that AWS tells of this node.", show_default=False)
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Only this group; may be repeated.", show_default=False)
+    ] = None,
     status: Annotated[
         str | None, typer.Option(help="Only this status, e.g. `Failure`.", show_default=False)
     ] = None,
+    pins: Annotated[
+        bool,
+        typer.Option(
+            "--pins", help="Which release of HyperPod's image each group runs, as lines of its file."
+        ),
+    ] = False,
+    settle: Annotated[
+        bool,
+        typer.Option(
+            "--settle", help="Find out what became of a `replace` or `delete` whose answer never came."
+        ),
+    ] = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List every node, also those that HyperPod still waits for. Changes nothing."""
+    """List every node, also those that HyperPod still waits for. Changes no node.
 
+    Without `image_release`, which --pins prints, a new group starts with HyperPod's newest image. Exit code 0
+    = asked, 1 = with --pins: of a group no release is known; with --settle: a node was not taken, 2 = could
+    not be asked, or nothing is to be settled, 3 = with --settle: not known yet.
+    """
+    if (node is not None) + bool(group or status or pins) + settle > 1 or (status and pins):
+        refuse("choose one: a node, groups with --status or --pins, or --settle")
+    if settle:
+        settled(load_environment(environment), profile)
+    elif pins:
+        print_pins(environment, group or [], profile, as_json=as_json)
+    elif node is not None:
+        _describe(environment, node, profile, as_json=as_json)
+    else:
+        _list(environment, group or [], status, profile, as_json=as_json)
+
+
+def _list(
+    environment: Path, groups: list[str], status: str | None, profile: str | None, *, as_json: bool
+) -> None:
     fleet = open_fleet(environment, profile)
     nodes = [
         node
         for node in fleet.nodes
-        if group in (None, node.group) and (status is None or status.lower() == node.status.lower())
+        if (not groups or node.group in groups) and (status is None or status.lower() == node.status.lower())
     ]
     if as_json:
         write_json("nodes", {"nodes": nodes})
@@ -104,16 +148,7 @@ def list_(
     typer.echo(f"{len(nodes)} node{'s' * (len(nodes) != 1)}")
 
 
-@app.command()
-def describe(
-    environment: EnvironmentArgument,
-    node: Annotated[str, typer.Argument(help="As in `nodes list`.", show_default=False)],
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show everything that AWS tells of one node. Changes nothing."""
-    from ultracluster.account.aws import AccountError
-
+def _describe(environment: Path, node: str, profile: str | None, *, as_json: bool) -> None:
     fleet = open_fleet(environment, profile)
     found, missing = fleet.find([node])
     if missing:
@@ -126,36 +161,6 @@ def describe(
         write_json("node", {"node": described})
     else:
         typer.echo("\n".join(answer_lines(described)))
-
-
-@app.command()
-def why(
-    environment: EnvironmentArgument,
-    reason: Annotated[
-        str,
-        typer.Argument(
-            help="As `sinfo -R` or `kubectl describe node` prints it, in quotes.", show_default=False
-        ),
-    ],
-) -> None:
-    """Say what the reason of a node in Slurm, or of its condition on Kubernetes, means and what happens.
-
-    Asks nobody.
-
-    Exit code 0 = known, 1 = a person's, or unknown.
-    """
-    from ultracluster.account.nodes.slurm_reason import explain
-
-    known = explain(reason, load_environment(environment).health)
-    if known is None:
-        typer.echo(
-            "not one that we know: `scontrol show node` (on Kubernetes `kubectl describe node`) names who "
-            "set it, and when; ask them, or read slurmctld's log"
-        )
-        raise typer.Exit(1)
-    typer.echo(f"{known.meaning}\nwritten by: {known.by}\nnext: {known.next}")
-    if known.source:
-        typer.echo(f"source: {known.source}")
 
 
 @app.command()
@@ -221,18 +226,6 @@ def delete(
     act(open_fleet(environment, profile), "delete", nodes, choice)
 
 
-@app.command()
-def settle(environment: EnvironmentArgument, profile: ProfileOption = None) -> None:
-    """Find out what became of a `replace` or `delete` whose answer never came. Changes no node.
-
-    Exit code 0 = every node was taken, 1 = some or none were, 2 = there is nothing to settle, 3 = not known
-    yet.
-    """
-    from ultracluster.cli.node_settle import settled
-
-    settled(load_environment(environment), profile)
-
-
 @app.command("health-check")
 def health_check(
     environment: EnvironmentArgument,
@@ -287,11 +280,10 @@ def health_check(
 
 def _unchecked(config: Environment) -> str:
     """Why no service checks these nodes on demand, which the file says; empty where one does."""
-    from ultracluster.account.nodes.ec2 import elsewhere
     from ultracluster.model import resolve
 
     cluster = resolve(config)
-    return "" if cluster.traits.hyperpod else elsewhere(cluster, "health-check")
+    return "" if cluster.traits.hyperpod else ec2_nodes.elsewhere(cluster, "health-check")
 
 
 @app.command()
@@ -303,21 +295,35 @@ def add(
         int | None,
         typer.Option(min=1, help="Add what is missing up to so many; safe to repeat.", show_default=False),
     ] = None,
+    restore: Annotated[
+        bool,
+        typer.Option(
+            "--restore",
+            help="Restore a group that HyperPod scaled to 0 to the counts of the file.",
+        ),
+    ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     wait: Wait = True,
-    timeout: Timeout = 90,
+    timeout: Annotated[
+        int | None,
+        typer.Option(min=1, help="Minutes to wait at most; 90, or 180 with --restore.", show_default=False),
+    ] = None,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add nodes to a group with continuous provisioning."""
-    from ultracluster.account.nodes import ec2 as ec2_nodes
-    from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-    from ultracluster.account.nodes import hyperpod_requests
-    from ultracluster.account.nodes.node import Outcome
+    """Add nodes to a group with continuous provisioning, or restore a group.
 
-    if (count is None) == (to is None):
-        refuse("Pass exactly one of --count or --to.")
+    HyperPod scales a new group to 0 when it has not reached `min_count` within three hours. Find out why with
+    `ultracluster doctor` before --restore: nodes whose scripts fail are charged.
+    """
+    timeout = timeout or (180 if restore else 90)
+    if [count is None, to is None, not restore].count(False) != 1:
+        refuse("Pass exactly one of --count, --to or --restore.")
+    if restore:
+        choice = Choice(yes, False, None, dry_run, wait, timeout, as_json)
+        _restore(environment, group, profile, choice)
+        return
     fleet = open_fleet(environment, profile)
     if fleet.cluster is None:
         refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
@@ -340,34 +346,16 @@ def add(
     finish(outcomes, as_json, wait_for(fleet, {group}, set(), 30, timeout) if wait and accepted else 0)
 
 
-@app.command()
-def restore(
-    environment: EnvironmentArgument,
-    group: Annotated[str, typer.Argument(help="The group that comes back.", show_default=False)],
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    wait: Wait = True,
-    timeout: Timeout = 180,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Bring a group that HyperPod has set to 0 nodes back to the counts of the environment file.
-
-    HyperPod does that to a new group which has not reached `min_count` within three hours. Find out why with
-    `ultracluster doctor` first: nodes whose scripts fail are charged.
-    """
-    from ultracluster.account.nodes import ec2 as ec2_nodes
-    from ultracluster.account.nodes import hyperpod_restore
-
+def _restore(environment: Path, group: str, profile: str | None, choice: Choice) -> None:
     config = load_environment(environment)
     fleet = fleet_of(config, profile)
     if fleet.cluster is None:
         refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
     groups = {name: one.settings for name, one in fleet.wanted.in_service.items()}
     judged = hyperpod_restore.judge_restore(fleet.cluster, groups, group)
-    if judged.result != "would" or dry_run:
-        finish([judged], as_json)
-    confirm(f"Bring {group} back, {judged.why}?", yes)
+    if judged.result != "would" or choice.dry_run:
+        finish([judged], choice.as_json)
+    confirm(f"Bring {group} back, {judged.why}?", choice.yes)
     outcome = hyperpod_restore.restore(fleet.account, fleet.cluster, group, groups[group])
-    accepted = outcome.result == "accepted"
-    finish([outcome], as_json, wait_for(fleet, {group}, set(), 30, timeout) if wait and accepted else 0)
+    waits = choice.wait and outcome.result == "accepted"
+    finish([outcome], choice.as_json, wait_for(fleet, {group}, set(), 30, choice.timeout) if waits else 0)

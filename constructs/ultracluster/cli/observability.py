@@ -1,22 +1,14 @@
-"""`ultracluster observability`: what no deploy does, and rules and boards for servers of your own."""
+"""`ultracluster apply observability` and `export prometheus`: what no deploy does, and files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ultracluster.cli.environments import (
-    EnvironmentArgument,
-    JsonOption,
-    ProfileOption,
-    confirm,
-    load_accepted,
-    open_account,
-    refuse,
-)
+from ultracluster.cli.environments import confirm, load_accepted, open_account, refuse
 from ultracluster.cli.file_output import write_folder
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
@@ -26,34 +18,20 @@ if TYPE_CHECKING:
     from ultracluster.account.observability_apply import Plan, Row
     from ultracluster.model import Cluster
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Dashboards, rules, HyperPod's extension.")
 WORDS = {"keep": "keep a person's", "none": "same"}
 
 
-@app.callback()
-def observability() -> None:
-    """Dashboards, rules, HyperPod's extension."""
-
-
-@app.command()
 def apply(
-    environment: EnvironmentArgument,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace boards that a person has changed, too.")
-    ] = False,
-    runbooks: Annotated[
-        str, typer.Option(help="URL of a copy of docs/runbooks, for links from alerts; the same each time.")
-    ] = "",
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    environment: Path,
+    *,
+    dry_run: bool,
+    yes: bool,
+    overwrite: bool,
+    runbooks: str,
+    profile: str | None,
+    as_json: bool,
 ) -> None:
-    """Fill Grafana after a deploy: data sources, boards, administrators; and HyperPod's extension on Slurm.
-
-    Shows what differs, then asks. Looking makes a token in Grafana that is deleted at once. Exit code 1 if a
-    part failed, 3 if the extension is still on its way.
-    """
+    """Fill Grafana: data sources, boards, administrators; and HyperPod's extension on Slurm."""
     from ultracluster.account.aws import AccountError
     from ultracluster.account.observability_apply import perform, plan
 
@@ -88,18 +66,8 @@ def apply(
         raise typer.Exit(3)
 
 
-@app.command()
-def render(
-    environment: EnvironmentArgument,
-    to: Annotated[Path, typer.Option("--to", help="Folder to write to; made where it is not there.")],
-    runbooks: Annotated[
-        str, typer.Option(help="What stands before `/<alert>.md` in alerts: a folder, or the URL of a copy.")
-    ] = "docs/runbooks",
-) -> None:
-    """Write rules, the alert manager and boards as files, for a Prometheus and a Grafana of your own.
-
-    Asks nothing of AWS. Files of these names are replaced, others stay.
-    """
+def write_rules_and_boards(environment: Path, to: Path, runbooks: str) -> None:
+    """Write rules, the alert manager and boards as files; asks nothing of AWS."""
     from ultracluster.metrics.files import observability_files
 
     cluster = _watched(environment)

@@ -1,4 +1,4 @@
-"""`ultracluster release lock`: fill a lock file, or write the lock of an environment."""
+"""`ultracluster software lock`: fill a lock file, or write the lock of an environment."""
 
 from __future__ import annotations
 

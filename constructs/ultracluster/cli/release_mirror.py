@@ -1,4 +1,4 @@
-"""`ultracluster release mirror`: the files and packages of a release in S3."""
+"""`ultracluster software mirror`: the files and packages of a release in S3."""
 
 from __future__ import annotations
 

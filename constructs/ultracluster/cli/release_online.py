@@ -1,4 +1,4 @@
-"""`ultracluster release check --online`: what the sources of a release have now."""
+"""`ultracluster software show --check --online`: what the sources of a release have now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ultracluster software`: the image under HyperPod's nodes."""
+"""`ultracluster software`: releases, machine images, and the image under HyperPod's nodes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.image_catalogue import is_image, list_images, show_image
+from ultracluster.cli.image_recipe import recipe
+from ultracluster.cli.image_record import record
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
+from ultracluster.cli.release_files import CacheOption
+from ultracluster.cli.release_lock import lock
+from ultracluster.cli.release_mirror import mirror
+from ultracluster.cli.release_show import check_release, list_releases, show_release
 from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 from ultracluster.model import resolve
@@ -29,13 +36,84 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Update or pin the image under HyperPod's nodes."
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Releases that nodes are brought to, and machine images: show, lock, mirror, bake, update.",
 )
 
 
 @app.callback()
 def software() -> None:
-    """Update or pin the image under HyperPod's nodes."""
+    """Releases that nodes are brought to, and machine images: show, lock, mirror, bake, update."""
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A release (2026.11), the path of a lock file, or an image's id; all releases by default.",
+            show_default=False,
+        ),
+    ] = None,
+    images: Annotated[
+        bool, typer.Option("--images", help="List the machine images, oldest first within a family.")
+    ] = False,
+    family: Annotated[
+        str,
+        typer.Option("--family", help="Only images of this family, e.g. hyperpod-slurm.", show_default=False),
+    ] = "",
+    os: Annotated[
+        str,
+        typer.Option(
+            "--os", help="Only images of this operating system, e.g. ubuntu22.04.", show_default=False
+        ),
+    ] = "",
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Whether the parts of the release fit together, and agree with what public sources record.",
+        ),
+    ] = False,
+    online: Annotated[
+        bool,
+        typer.Option(
+            "--online", help="With --check: ask every source for what it has now; installs nothing."
+        ),
+    ] = False,
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show releases and machine images: versions, origin, integrity and source of what each brings.
+
+    Exit code 2 with --check if the parts do not fit. With --online 1 if a source has nothing or something
+    else, 3 if one did not answer. Families of instance types that require a newer version are listed; the
+    release may serve the others, so the exit code stays.
+    """
+    if (online or cache) and not check:
+        refuse("--online and --cache go with --check")
+    if check and name is None:
+        refuse("--check goes with a release: `ultracluster software show` lists them")
+    if images or family or os:
+        if name or check:
+            refuse("--images, --family and --os list images: leave the name and --check out")
+        list_images(family, os, as_json=as_json)
+    elif name is None:
+        list_releases(as_json=as_json)
+    elif check:
+        check_release(name, cache, online=online, as_json=as_json)
+    elif is_image(name):
+        show_image(name, as_json=as_json)
+    else:
+        show_release(name, as_json=as_json)
+
+
+app.command()(lock)
+app.command()(mirror)
+app.command()(recipe)
+app.command()(record)
 
 
 @app.command()
@@ -130,47 +208,6 @@ def update(
             code=130,
         )
     finish([one for one in judged if one.result != "would"] + outcomes)
-
-
-@app.command()
-def pin(
-    environment: EnvironmentArgument,
-    group: Annotated[
-        list[str] | None, typer.Option(help="Only this group; may be repeated.", show_default=False)
-    ] = None,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Print which release of HyperPod's image each group runs, as lines of its file. Changes nothing.
-
-    Without `image_release` a new group starts with HyperPod's newest image, whichever that is by then. Exit
-    code 0 = asked, 1 = of a group no release is known, 2 = could not be asked.
-    """
-    from ultracluster.account import software_pins
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-
-    config = load_environment(environment)
-    cluster = resolve(config)
-    if not cluster.traits.hyperpod:
-        refuse(
-            "only HyperPod's image has releases of this form: elsewhere the file or its lock names an image"
-        )
-    account = open_account(config, profile)
-    try:
-        live = hyperpod_nodes.read_cluster(account, config.cluster_name)
-    except AccountError as error:
-        refuse(str(error))
-    found = software_pins.pins(live, cluster.in_service, group or [])
-    if as_json:
-        write_json("outcomes", {"outcomes": found})
-    else:
-        for one in found:
-            if one.result != "would":
-                typer.echo(one_line(f"{one.group}: {one.why}"), err=True)
-        for line in software_pins.lines(found):
-            typer.echo(line)
-    raise typer.Exit(1 if any(one.bad for one in found) else 0)
 
 
 def _update(

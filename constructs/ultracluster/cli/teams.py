@@ -1,52 +1,26 @@
-"""`ultracluster teams`, and parts of `ultracluster render`: what teams are outside of a deployment."""
+"""`ultracluster apply teams`, and parts of `ultracluster export`: what teams are outside of a deployment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from ultracluster.cli.environments import (
-    EnvironmentArgument,
-    JsonOption,
-    ProfileOption,
-    load_accepted,
-    open_account,
-    refuse,
-)
+from ultracluster.cli.environments import load_accepted, open_account, refuse
 from ultracluster.cli.json_output import write_json
 
 if TYPE_CHECKING:
     from ultracluster.account.team_differences import TeamDifference
     from ultracluster.model import Cluster
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Teams as accounts of Slurm.")
 PROGRAM = "/opt/ultracluster/state.d/40_teams"
 DOCUMENT = "/var/lib/ultracluster/state/teams.json"
 
 
-@app.callback()
-def teams() -> None:
-    """Teams as accounts of Slurm."""
-
-
-@app.command()
-def apply(
-    environment: EnvironmentArgument,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
-    remove: Annotated[
-        bool,
-        typer.Option("--remove", help="Delete the accounts of teams that are gone; else they are closed."),
-    ] = False,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Give the teams of the file to Slurm's accounting, without a deploy; in force within two minutes.
-
-    Shows how the file differs from what nodes have. Exit code 2 if nothing could be written.
-    """
+def apply(environment: Path, *, dry_run: bool, remove: bool, profile: str | None, as_json: bool) -> None:
+    """Give the teams of the file to Slurm's accounting; shows how the file differs from what nodes have."""
     from ultracluster.account.aws import AccountError
     from ultracluster.account.state_store import store, stored
     from ultracluster.account.team_differences import team_differences
@@ -95,7 +69,7 @@ def _with_accounts(environment: Path) -> Cluster:
     if not cluster.runs_scripts:
         refuse(
             f"{environment}: orchestrator.lifecycle is `none`, so nothing of ours runs on the nodes: "
-            "`ultracluster render slurm-accounts` prints a script to run on the controller"
+            "`ultracluster export slurm-accounts` prints a script to run on the controller"
         )
     if not cluster.keeps_accounts:
         refuse(f"{environment}: orchestrator.accounting.mode is `none`: there is nowhere to keep accounts")
@@ -124,7 +98,7 @@ def _notes(
     return notes
 
 
-def slurm_accounts(environment: EnvironmentArgument) -> None:
+def slurm_accounts(environment: Path) -> None:
     """Print a script that makes the teams' accounts in Slurm with sacctmgr.
 
     Exit code 2 if there can be none.
@@ -143,7 +117,7 @@ def slurm_accounts(environment: EnvironmentArgument) -> None:
     typer.echo(text, nl=False)
 
 
-def task_governance(environment: EnvironmentArgument) -> None:
+def task_governance(environment: Path) -> None:
     """Print a script that makes what no deploy can of HyperPod's task governance, with the AWS CLI.
 
     A deploy makes policy and quotas where CloudFormation has their types. Exit code 2 if nothing is left.
@@ -166,7 +140,7 @@ def task_governance(environment: EnvironmentArgument) -> None:
     typer.echo(text, nl=False)
 
 
-def team_namespaces(environment: EnvironmentArgument) -> None:
+def team_namespaces(environment: Path) -> None:
     """Print what keeps the teams' Kubernetes namespaces apart, for `kubectl apply -f -`.
 
     A deploy makes it itself, but not in namespaces of task governance, which HyperPod makes later. Exit code

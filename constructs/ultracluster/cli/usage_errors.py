@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from ultracluster.cli.renamed import OPTIONS, TRIED, now_called
 from ultracluster.config.plain_text import one_line
 
 _NOT_ONE_OF = re.compile(r"(?:Value error, )?'(?P<value>.*)' is not one of (?P<choices>'.*')\.?", re.DOTALL)
@@ -44,12 +45,20 @@ def worded(error: typer.TyperException) -> str:
     return one_line(f"{place}: {said}" if place else f"{said[:1].lower()}{said[1:]}")
 
 
-def no_command(context: typer.Context, name: str, tree: Sequence[str]) -> str:
+def no_command(context: typer.Context, args: Sequence[str], tree: Sequence[str]) -> str:
     """There is no such command.
 
     Args:
+        args: what was typed, from the unknown word on.
         tree: the words of every command, as `nodes list`.
     """
+    name = args[0]
+    if line := now_called([*words_of(context), *args]):
+        former = " ".join([*words_of(context), *args])
+        return one_line(f"`{PROGRAM} {former}` has a new name: {PROGRAM} {line}")
+    if not words_of(context) and name in TRIED:
+        rest = " ".join(args[1:]) if len(TRIED[name]) == 1 else ""
+        return one_line(f"there is no command `{name}`: {' or '.join(TRIED[name])} {rest}".rstrip())
     before = f"{' '.join(words_of(context))} ".lstrip()
     here = [one.removeprefix(before) for one in tree if one.startswith(before)]
     first = list(dict.fromkeys(one.split()[0] for one in here))
@@ -74,8 +83,11 @@ def no_option(context: Any, name: str) -> str:
     words = " ".join([PROGRAM, *words_of(context)])
     written = _options(context.command) if context else []
     own = {one.removeprefix("--"): one for one in written if one.startswith("--")}
-    near = [own[one] for one in difflib.get_close_matches(name.removeprefix("--"), own, cutoff=_NEAR)]
-    if others := _elsewhere(context, name):
+    alike = [one for one in OPTIONS.get(name, ()) if one in written][:1]
+    near = alike or [
+        own[one] for one in difflib.get_close_matches(name.removeprefix("--"), own, cutoff=_NEAR)
+    ]
+    if not alike and (others := _elsewhere(context, name)):
         return one_line(f"`{words}` has no option {name}: use it with {' or '.join(others)}")
     instead = " or ".join(sorted(near)) or f"`{words} --help` lists them"
     return one_line(f"`{words}` has no option {name}: {instead}")

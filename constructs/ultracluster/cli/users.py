@@ -1,8 +1,10 @@
-"""`ultracluster users`: the accounts of people, and how a change of them reaches the nodes."""
+"""`ultracluster users` and `apply users`: the accounts of people, and how a change reaches the nodes."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,19 +29,39 @@ if TYPE_CHECKING:
     from ultracluster.account.people.differences import Difference
     from ultracluster.cli.documents.people import UserRow
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="People's accounts on the nodes.")
 STATUS = "ultracluster-state status users"
 """What a node says of it; everybody may ask."""
 
 
-@app.callback()
-def users() -> None:
-    """People's accounts on the nodes."""
+def users(
+    environment: EnvironmentArgument,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            metavar="USER",
+            help="Print a token with which this user asks Slurm's REST API (AWS PCS with `rest: true`).",
+            show_default=False,
+        ),
+    ] = None,
+    minutes: Annotated[
+        int, typer.Option("--minutes", min=1, max=1440, help="How long the token is good for.")
+    ] = 30,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the accounts of an environment file: ids, groups, homes. Asks nothing of AWS without --token.
+
+    --token reads the cluster's signing key in Secrets Manager. Anyone who can read that key can act as any
+    Slurm user. The token cannot be revoked before it expires.
+    """
+    if token is None:
+        _list(environment, as_json=as_json)
+    else:
+        _token(environment, token, minutes, profile, as_json=as_json)
 
 
-@app.command("list")
-def list_users(environment: EnvironmentArgument, as_json: JsonOption = False) -> None:
-    """Print the accounts of an environment file: ids, groups, homes. Asks nothing of AWS."""
+def _list(environment: Path, *, as_json: bool) -> None:
     cluster = _cluster(environment)
     known = people(cluster)
     if as_json:
@@ -56,24 +78,10 @@ def list_users(environment: EnvironmentArgument, as_json: JsonOption = False) ->
     typer.echo(text_table(("user", "uid", "gid", "home", "team", "groups"), table, numbers=("uid", "gid")))
 
 
-@app.command()
 def apply(
-    environment: EnvironmentArgument,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Users who are no longer in the file lose their accounts.")
-    ] = False,
-    remove_all: Annotated[
-        bool, typer.Option("--remove-all", help="The same where these are more than half of the users.")
-    ] = False,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    environment: Path, *, dry_run: bool, remove: bool, remove_all: bool, profile: str | None, as_json: bool
 ) -> None:
-    """Give the accounts of the file to the nodes, without a deploy. They pull them within two minutes.
-
-    Data of users who are removed stays where it is. Exit code 2 if ids would change hands, or if users would
-    be removed and --remove does not say so; then nothing is written.
-    """
+    """Give the accounts of the file to the nodes; nothing is written where ids would change hands."""
     from ultracluster.account.aws import AccountError
     from ultracluster.account.people.differences import (
         differences,
@@ -116,21 +124,7 @@ def apply(
         typer.echo(note)
 
 
-@app.command()
-def token(
-    environment: EnvironmentArgument,
-    user: Annotated[str, typer.Argument(help="A user of the environment file.", show_default=False)],
-    minutes: Annotated[int, typer.Option("--minutes", min=1, max=1440, help="How long it is good for.")] = 30,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Print a token with which a user asks Slurm's REST API (AWS PCS with `rest: true`).
-
-    Reads the cluster's signing key in Secrets Manager: who may do that can be anybody in Slurm. Who has the
-    token is that user until it ends; it cannot be taken back.
-    """
-    import time
-
+def _token(environment: Path, user: str, minutes: int, profile: str | None, *, as_json: bool) -> None:
     from ultracluster.account.aws import AccountError
     from ultracluster.account.rest_key import rest_key
     from ultracluster.slurm.rest_token import claims, signed

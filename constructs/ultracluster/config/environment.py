@@ -55,7 +55,7 @@ class Software(Model):
         str,
         Field(pattern=RELEASE_FORM, examples=["2026.11", "hyperpod-slurm-2026.09"]),
     ]
-    """Software release, in quotes; `ultracluster release list` prints them. Or the path of a lock file of
+    """Software release, in quotes; `ultracluster software show` prints them. Or the path of a lock file of
     your own, `./releases/mine-2026.11.lock`, from the folder of the file that names it."""
     mirror: (
         Annotated[
@@ -68,7 +68,7 @@ class Software(Model):
         ]
         | None
     ) = None
-    """Where `ultracluster release mirror` put the release: bucket and prefix in S3. Nodes then download
+    """Where `ultracluster software mirror` put the release: bucket and prefix in S3. Nodes then download
     nothing from the internet, which `egress: closed` asks for. By default they go to the makers' own
     addresses for what their image lacks."""
     strict: bool = False
@@ -148,7 +148,7 @@ class Environment(Model):
     everybody shares everything."""
     users: dict[UserName, User] = {}
     """People with an account on the nodes of a Slurm cluster, by name: the same ids, groups and keys
-    everywhere, homes on the shared file system, no sudo (docs/users.md). `ultracluster users apply` brings a
+    everywhere, homes on the shared file system, no sudo (docs/users.md). `ultracluster apply users` brings a
     change to the nodes without a deploy."""
     directory: Directory | None = None
     """Accounts of people from an LDAP directory or Microsoft Active Directory, on HyperPod with Slurm and

@@ -35,8 +35,8 @@ class HyperPodObservability(Model):
 
 
 class HyperPodInference(Model):
-    """HyperPod's inference operator, which serves models from Kubernetes objects (`ultracluster job
-    endpoint`), with what it requires: certificates, drivers for S3 and FSx, metrics of pods, roles."""
+    """HyperPod's inference operator, which serves models from Kubernetes objects (`ultracluster serve
+    --endpoint`), with what it requires: certificates, drivers for S3 and FSx, metrics of pods, roles."""
 
     execution_role_arn: Arn | None = None
     """IAM role of the operator's pods, whose name begins with `SageMakerHyperPodInference`; made here by
@@ -66,7 +66,7 @@ class HyperPodInference(Model):
     between endpoints."""
     disaggregated_groups: Many[GroupName] = ()
     """Compute groups on which prefill and decode of one endpoint run on nodes of their own and hand caches
-    over through NIXL and EFA (`job endpoint --disaggregate`)."""
+    over through NIXL and EFA (`serve --endpoint --disaggregate`)."""
 
 
 class CheckpointTier(Model):

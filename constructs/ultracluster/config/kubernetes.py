@@ -100,15 +100,15 @@ class Capabilities(Model):
 
 
 class Serving(Model):
-    """Model servers of vLLM or SGLang as plain objects of Kubernetes (`ultracluster job serve`)."""
+    """Model servers of vLLM or SGLang as plain objects of Kubernetes (`ultracluster serve`)."""
 
     groups: Annotated[Many[GroupName], Field(min_length=1)]
-    """Compute groups with NVIDIA GPUs whose nodes serve models; the first is that of `job serve` unless it
+    """Compute groups with NVIDIA GPUs whose nodes serve models; the first is that of `serve` unless it
     names another."""
     over_nodes: bool = False
-    """One replica may span several nodes (`job serve --nodes`); needs `leader_worker_set`."""
+    """One replica may span several nodes (`serve --nodes`); needs `leader_worker_set`."""
     disaggregated: bool = False
-    """Prefill and decode may run on nodes of their own (`job serve --disaggregate`), and hand caches over
+    """Prefill and decode may run on nodes of their own (`serve --disaggregate`), and hand caches over
     through NIXL and EFA."""
 
 
@@ -125,7 +125,7 @@ class _Kubernetes(Model):
         | None
     ) = None
     """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or only its date, which
-    `ultracluster release lock --for` completes; by default the one that this package knows. Not for nodes of
+    `ultracluster software lock --for` completes; by default the one that this package knows. Not for nodes of
     HyperPod."""
     support: Literal["standard", "extended"] = "standard"
     """What happens when the release leaves standard support: `standard` upgrades the control plane by itself,
@@ -171,7 +171,7 @@ class _Kubernetes(Model):
     """Kubeflow Trainer; needs `jobset`."""
     kuberay: bool = False
     """KubeRay, which runs Ray clusters as RayJobs: reinforcement learning, and what else is written for Ray
-    (`ultracluster job ray`). Kueue admits each as a whole."""
+    (`ultracluster job write --framework ray`). Kueue admits each as a whole."""
     mpi_operator: bool = False
     """MPI operator, which runs jobs of `mpirun`; the acceptance test of the fabric is one."""
     mpi_operator_image: Annotated[str, Field(pattern=r"^[a-z0-9][a-zA-Z0-9._:/@-]+$")] | None = None

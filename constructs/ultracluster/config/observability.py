@@ -59,7 +59,7 @@ IdentityId = Annotated[
 
 class ExistingWorkspace(Model):
     """A workspace of Amazon Managed Service for Prometheus that exists. Its keys, limits, retention, rules
-    and alert manager are its owner's: `ultracluster observability render` writes ours as files."""
+    and alert manager are its owner's: `ultracluster export prometheus` writes ours as files."""
 
     arn: WorkspaceArn
     """Where metrics are written to; its account and Region may be others than the cluster's."""
@@ -79,7 +79,7 @@ class Alerts(Model):
 
 
 class Grafana(Model):
-    """Dashboards in Amazon Managed Grafana; `ultracluster observability apply` fills it after the deploy."""
+    """Dashboards in Amazon Managed Grafana; `ultracluster apply observability` fills it after the deploy."""
 
     authentication: Literal["AWS_SSO", "SAML"] = "AWS_SSO"
     """How people log in: IAM Identity Center (`AWS_SSO`), or your own provider of identities. AWS offers no

@@ -110,7 +110,7 @@ class ParallelCluster(Model):
     validators of 3.16.1, the newest that can be installed."""
     deploy_with: Literal["cloudformation", "pcluster"] = "cloudformation"
     """`cloudformation`: `cdk deploy` makes the cluster through ParallelCluster's custom resource.
-    `pcluster`: it makes network and storage, and `ultracluster render parallelcluster` the file for
+    `pcluster`: it makes network and storage, and `ultracluster export parallelcluster` the file for
     `pcluster create-cluster`."""
     os: Literal["alinux2023", "ubuntu2204", "ubuntu2404", "rhel8", "rhel9", "rocky8", "rocky9"] = "ubuntu2404"
     """Operating system of every node."""

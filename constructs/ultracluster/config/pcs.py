@@ -47,7 +47,7 @@ class Pcs(Model):
     """How Slurm's controller is reached. `ipv6` makes VPC and node subnet dual stack: nodes have addresses of
     both kinds, because EFA, FSx and the images need IPv4. Another one is a new cluster."""
     rest: bool = False
-    """Slurm's REST API, private, port 6820, without TLS. `ultracluster users token` signs tokens for it."""
+    """Slurm's REST API, private, port 6820, without TLS. `ultracluster users --token` signs tokens for it."""
     scaledown_seconds: Annotated[int, Field(ge=1, le=10_000_000)] = 600
     """Seconds after which idle nodes above `count` end."""
     slurm_settings: SlurmSettings = {}

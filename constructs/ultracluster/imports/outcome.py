@@ -81,7 +81,7 @@ def _filled(draft: Drafted) -> dict[str, Any]:
     release = newest_release(TRAITS[draft.kind].software_family).release
     draft.ledger.assumed(
         "software.release", f"{release}, the newest for such nodes: versions on them are locked to it",
-        "see `ultracluster release show " + release + "`",
+        "see `ultracluster software show " + release + "`",
     )  # fmt: skip
     order = ("name", "account", "region", "protect", "tags", "governance", "network", "storage")
     data = {key: draft.data[key] for key in order if draft.data.get(key)}

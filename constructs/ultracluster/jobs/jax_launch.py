@@ -57,7 +57,7 @@ def check_jax(job: PyTorchJob) -> None:
     kind = job.pool.instance_type
     if job.pool.resource != "nvidia.com/gpu":
         raise ValueError(
-            f"`job jax` is for NVIDIA GPUs, and {job.pool.group} ({kind.name}) has none: --group with "
+            f"--framework jax is for NVIDIA GPUs, and {job.pool.group} ({kind.name}) has none: --group with "
             "another; JAX on Trainium: docs/frameworks.md"
         )
     if job.processes not in (1, job.pool.per_node):

@@ -36,7 +36,7 @@ _STORAGE_CLASS = "gp3"
 def space_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     """Templates and quotas, for namespaces that are there, once the add-on is.
 
-    Namespaces that task governance makes are not yet there: `ultracluster render team-namespaces` has theirs.
+    Namespaces that task governance makes are not yet there: `ultracluster export team-namespaces` has theirs.
     """
     wanted = spaces_of(cluster)
     if wanted is None:

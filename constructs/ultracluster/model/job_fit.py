@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from ultracluster.model.cluster import Cluster
 from ultracluster.model.team_shares import Pool, lineage, only_divides, pools, quotas
 
@@ -72,3 +74,21 @@ def check_job(cluster: Cluster, pool: Pool, nodes: int, team: str | None) -> Non
             f"the limit of {team} allows jobs on {most} nodes of {pool.group}, with {pool.per_node} "
             f"accelerators each: a job on {nodes} can never start. Use at most: --nodes {most}"
         )
+
+
+def check_team(cluster: Cluster, team: str | None) -> None:
+    """Refuse a team that is not one of the environment's, or none where one must be named.
+
+    Raises:
+        JobError: it says which there are.
+    """
+    teams = list(cluster.environment.teams)
+    if team is None and teams:
+        raise JobError(f"This environment has teams: pass --team ({', '.join(teams)}).")
+    if team is None or team in teams:
+        return
+    near = difflib.get_close_matches(team, teams, n=1)
+    instead = (
+        f"--team {near[0]}" if near else f"one of {', '.join(teams)}" if teams else "the environment has none"
+    )
+    raise JobError(f"there is no team `{team}`: {instead}")

@@ -1,6 +1,6 @@
 """Documents that nodes pull: what of a cluster changes without a deploy of its nodes.
 
-A deploy uploads them beside the lifecycle scripts, `ultracluster users apply` and `teams apply` the same
+A deploy uploads them beside the lifecycle scripts, `ultracluster apply users` and `apply teams` the same
 bytes. They are in no hash: another document replaces no node.
 """
 

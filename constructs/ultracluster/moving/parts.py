@@ -267,14 +267,14 @@ def _software(both: Both) -> Iterator[Part]:
     lock = lock_file_of(environment.file)
     if lock.is_file():
         how = (
-            "a lock is of one environment: `ultracluster release lock --for` makes the second one's; compare "
-            "the images and files of both"
+            "a lock is of one environment: `ultracluster software lock --for` makes the second one's; "
+            "compare the images and files of both"
         )
         yield Part(what=f"lock {lock.name}", becomes="made again", how=how)
     if mirror := environment.software.mirror:
         if both.away:
             how = (
-                f"`ultracluster release mirror --for` fills the mirror of {both.second.region}; "
+                f"`ultracluster software mirror --for` fills the mirror of {both.second.region}; "
                 "an endpoint for S3 reaches buckets of its own Region only"
             )
             yield Part(what=f"software mirror {mirror}", becomes="copied", how=how, early=True)

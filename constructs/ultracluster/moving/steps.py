@@ -101,7 +101,7 @@ def _prepare(both: Both, parts: tuple[Part, ...], words: Words) -> Iterator[Step
         what="Write the second environment, and fill in what stands in for values of yours",
         commands=(
             words.write,
-            *([f"ultracluster release lock --for {second}"] if lock.is_file() else []),
+            *([f"ultracluster software lock --for {second}"] if lock.is_file() else []),
             f"ultracluster validate {second}",
             f"ultracluster plan {second}",
         ),
@@ -120,7 +120,7 @@ def _prepare(both: Both, parts: tuple[Part, ...], words: Words) -> Iterator[Step
     if any(part.what.startswith("software mirror") and part.becomes == "copied" for part in parts):
         yield Step(
             what=f"Fill the mirror of {both.second.region}",
-            commands=(f"ultracluster release mirror --for {second}",),
+            commands=(f"ultracluster software mirror --for {second}",),
             back=untouched,
         )
     early = [part.what for part in parts if part.early and not part.what.startswith("software mirror")]
@@ -165,9 +165,9 @@ def _acceptance(both: Both, second: str) -> Iterator[str]:
         return
     group = max(compute.values(), key=lambda one: one.most_nodes)
     if not both.slurm:
-        yield f"ultracluster acceptance manifest {second} | kubectl apply -f -"
+        yield f"ultracluster acceptance --job {second} | kubectl apply -f -"
     yield (
-        f"ultracluster acceptance judge LOGS --type {group.settings.instance_type} --nodes "
+        f"ultracluster acceptance LOGS --type {group.settings.instance_type} --nodes "
         f"{max(2, group.settings.count)}"
     )
 
@@ -201,7 +201,7 @@ def _switch(both: Both, parts: tuple[Part, ...], first: str, second: str) -> Ite
     )
     commands = [f"ultracluster connect {second}"] if both.slurm else []
     if both.slurm and both.second.environment.users:
-        commands.insert(0, f"ultracluster users apply {second}")
+        commands.insert(0, f"ultracluster apply users {second}")
     yield Step(
         what=f"Let people and jobs into {both.second.name}: each job begins from the checkpoint "
         "that it ended with",

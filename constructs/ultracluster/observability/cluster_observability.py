@@ -24,7 +24,7 @@ class ClusterObservability(Construct):
     `watch` adds the rules of a cluster. What exists is used instead:
     `config=Observability(workspace=ExistingWorkspace(arn=...))`. Nodes and pods write to `destination`, which
     clusters take as `metrics=`. Grafana's data source and dashboards are no part of CloudFormation:
-    `ultracluster observability apply` makes those of an environment.
+    `ultracluster apply observability` makes those of an environment.
 
     Attributes:
         destination: where metrics are written to; None with `kind: cloudwatch`.

@@ -2,7 +2,7 @@
 
 Amazon Managed Grafana User Guide: "Permissions and policies for AWS data sources", "SAML", "Cross-service
 confused deputy prevention". Data sources, dashboards and admins are no part of CloudFormation: `ultracluster
-observability apply` makes them.
+apply observability` makes them.
 """
 
 from __future__ import annotations

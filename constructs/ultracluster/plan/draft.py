@@ -213,7 +213,7 @@ def _orchestrator(wishes: Wishes, instance_type: InstanceType | None) -> Iterato
             if wishes.capacity == "capacity-block":
                 yield "  scaledown_minutes: -1          # nodes of a block stay"
             if instance_type and instance_type.ultraserver:
-                yield "  deploy_with: pcluster          # `ultracluster render parallelcluster` writes it"
+                yield "  deploy_with: pcluster          # `ultracluster export parallelcluster` writes it"
         case "eks" | "hyperpod-eks":
             yield from _control_plane(wishes)
         case _ as never:

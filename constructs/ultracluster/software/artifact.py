@@ -60,7 +60,7 @@ class Artifact(Model):
     sha512: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")] | None = None
     integrity: Integrity
     """`checksum`: a digest is recorded here. `signature`: GPG decides, a digest next to it must agree.
-    `to-be-locked`: nothing is known yet, `ultracluster release lock` fills it."""
+    `to-be-locked`: nothing is known yet, `ultracluster software lock` fills it."""
     signature_url: Url | None = None
     """Detached GPG signature."""
     key_url: Url | None = None
@@ -102,7 +102,7 @@ class Artifact(Model):
             ValueError: no digest is recorded.
         """
         if not self.digest:
-            raise ValueError(f"{self.name} has no digest yet: run `ultracluster release lock`")
+            raise ValueError(f"{self.name} has no digest yet: run `ultracluster software lock`")
         return f"{release}/{self.digest[1][:16]}/{self.name}"
 
 

@@ -64,7 +64,7 @@ class InstanceConstraint(Model):
     """Only these instance types; none named is every one of the families."""
     severity: Literal["error", "warning"]
     recommended: bool = False
-    """AWS recommends the minimum: `release check` refuses less, `validate` warns, and the node joins."""
+    """AWS recommends the minimum: `software show --check` refuses less, `validate` warns, a node joins."""
     why: Annotated[str, Field(min_length=10)]
     source: Annotated[str, Field(min_length=10)]
     date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]

@@ -1,6 +1,6 @@
 """The lock of one environment: what completes its release, and the images that its nodes boot.
 
-`environments/<name>.lock` lies next to `environments/<name>.yaml`, is written by `ultracluster release lock
+`environments/<name>.lock` lies next to `environments/<name>.yaml`, is written by `ultracluster software lock
 --for <name>` and committed: nodes verify by it what the release itself leaves open.
 """
 

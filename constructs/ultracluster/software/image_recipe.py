@@ -108,7 +108,7 @@ class Recipe:
 
 
 RECORD = f"bash {TARGET}/image/record.sh"
-"""Prints what the image brings, for `ultracluster image record`."""
+"""Prints what the image brings, for `ultracluster software record`."""
 CLEAN = f"bash {TARGET}/image/clean.sh"
 """Takes away what must not be the same on every node."""
 

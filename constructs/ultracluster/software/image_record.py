@@ -59,7 +59,7 @@ def read_answer(text: str) -> Answer:
     if start < 0:
         raise RecordError(
             "there is no record in it: it has to hold what the script printed, which begins with "
-            '{"schema": (ultracluster image record --script)'
+            '{"schema": (ultracluster software record --script)'
         )
     try:
         document, _ = json.JSONDecoder().raw_decode(text[start:])

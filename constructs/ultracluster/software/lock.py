@@ -142,7 +142,7 @@ class Release(Model):
         Annotated[str, Field(pattern=r"^[a-z]+[0-9][0-9.]*-(x86_64|aarch64)$")],
         Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")],
     ] = {}
-    """SHA-256 of the list of packages that a mirror holds, by `<os>-<arch>`; `ultracluster release mirror`
+    """SHA-256 of the list of packages that a mirror holds, by `<os>-<arch>`; `ultracluster software mirror`
     fills it. A node takes packages from a mirror only if they are on this list."""
 
     @model_validator(mode="after")

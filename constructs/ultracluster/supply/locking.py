@@ -37,7 +37,7 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run of `release lock` goes about it."""
+    """How a run of `software lock` goes about it."""
 
     cache: Path
     """Folder that keeps downloads between runs."""

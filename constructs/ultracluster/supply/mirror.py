@@ -173,7 +173,7 @@ def _items(release: Release, target: Bucket, unlocked_keys: list[str]) -> list[_
     """One item per object; refuses what cannot be verified before anything is downloaded."""
     files = [(name, artifact) for name, artifact in release.artifacts() if has_source(artifact)]
     reasons = [
-        f"{component}: {artifact.name} has no digest, run `ultracluster release lock` first"
+        f"{component}: {artifact.name} has no digest, run `ultracluster software lock` first"
         for component, artifact in files
         if not artifact.locked
     ]

@@ -160,7 +160,7 @@ def _file(
     answers_of_github: Callable[[str], str | None],
 ) -> Answer:
     if artifact.url is None:
-        detail = "pip fetches it from the index that it is set up for: `ultracluster release lock` does so"
+        detail = "pip fetches it from the index that it is set up for: `ultracluster software lock` does so"
         return Answer(component, artifact.name, "not-asked", detail)
     try:
         with limited(limits):

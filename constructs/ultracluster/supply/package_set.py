@@ -76,7 +76,7 @@ def unlocked(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
             if where and not (where.key_url and where.key_fingerprint):
                 found.setdefault(where.url, {})[component] = None
     return [
-        f"{', '.join(components)}: the key of {url} has no fingerprint, run `ultracluster release lock` first"
+        f"{', '.join(components)}: the key of {url} has no fingerprint: `ultracluster software lock` first"
         for url, components in found.items()
     ]
 

@@ -15,7 +15,7 @@ from ultracluster.supply.downloads import Limits
 from ultracluster.supply.environment_lock import needs_of
 from ultracluster.supply.online import SourceQuestion
 
-_AGAIN = "`ultracluster release check --online` says more"
+_AGAIN = "`ultracluster software show --check --online` says more"
 
 
 def questions(environment: Environment, limits: Limits, cache: Path | None = None) -> Iterator[Question]:

@@ -129,7 +129,7 @@ def test_the_command_answers_without_an_account(run: Callable[..., Any]) -> None
     assert result.exit_code == 1, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith("likely cause: ") and "fallen off the bus" in result.stdout
-    assert "  run: ultracluster nodes why dev ultracluster:xid:79" in lines
+    assert "  run: ultracluster doctor dev --reason ultracluster:xid:79" in lines
     assert "  standard input: read, 1 line" in lines
     found = json.loads(run("--log", "-", "--json", given=XID).stdout)
     assert found["causes"][0]["id"] == "fault-xid-79" and found["deployed"] is None

@@ -13,7 +13,7 @@ from nodes_support import DEV, node_id
 from typer.testing import CliRunner
 
 from ultracluster.account.nodes import hyperpod, hyperpod_restore
-from ultracluster.cli import nodes as command
+from ultracluster.cli.main import app
 from ultracluster.config import load
 
 TWO = ("--group", "gpu", "--count", "2")
@@ -32,13 +32,13 @@ def emptied() -> list[dict[str, Any]]:
         ["add", *TWO],
         ["delete", node_id(16)],
         ["reboot", node_id(16)],
-        ["restore", "gpu"],
+        ["add", "--restore", "--group", "gpu"],
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: "restore" if "--restore" in words else words[0],
 )
 def test_what_is_accepted_and_not_over_is_not_known(run: Callable[..., Any], words: list[str]) -> None:
     made = account()
-    service = HyperPod(made, **({"InstanceGroups": emptied()} if words[0] == "restore" else {}))
+    service = HyperPod(made, **({"InstanceGroups": emptied()} if "--restore" in words else {}))
     service.later = [lambda: service.raising.update(ListClusterNodes=refusal("ExpiredTokenException"))]
 
     result = run(made, *words, "--yes", "--timeout", "5")
@@ -57,7 +57,7 @@ LOST = ReadTimeoutError(endpoint_url="https://api.sagemaker")
     [
         ("StartClusterHealthCheck", ["health-check", node_id(16)]),
         ("BatchAddClusterNodes", ["add", *TWO]),
-        ("UpdateCluster", ["restore", "gpu"]),
+        ("UpdateCluster", ["add", "--restore", "--group", "gpu"]),
     ],
     ids=["health-check", "add", "restore"],
 )
@@ -65,7 +65,7 @@ def test_a_lost_answer_is_no_refusal(
     run: Callable[..., Any], operation: str, words: list[str], error: Exception, code: int
 ) -> None:
     made = account()
-    service = HyperPod(made, **({"InstanceGroups": emptied()} if words[0] == "restore" else {}))
+    service = HyperPod(made, **({"InstanceGroups": emptied()} if "--restore" in words else {}))
     service.raising[operation] = error
     result = run(made, *words, "--yes", "--json")
     assert result.exit_code == code, result.output
@@ -86,4 +86,4 @@ def test_a_group_that_could_not_be_read_is_certainly_not_restored() -> None:
     ("reason", "code"), [("bad fan, ask Anna", 1), ("ultracluster:xid:79", 0)], ids=["person", "check"]
 )
 def test_the_reason_of_a_person_is_not_explained(reason: str, code: int) -> None:
-    assert CliRunner().invoke(command.app, ["why", str(DEV), reason]).exit_code == code
+    assert CliRunner().invoke(app, ["doctor", str(DEV), "--reason", reason]).exit_code == code

@@ -105,14 +105,11 @@ def test_list_is_complete_over_pages_and_as_reviewed(run: Callable[..., Any]) ->
 def test_describe_by_any_name(run: Callable[..., Any]) -> None:
     made = account()
     HyperPod(made)
-    result = run(made, "describe", "ip-10-1-0-16")
+    result = run(made, "list", "ip-10-1-0-16")
     assert result.exit_code == 0
     assert "InstanceId: i-00000000000000010" in result.output and "  Status: Running" in result.output
-    assert (
-        json.loads(run(made, "describe", "gpu-16", "--json").output)["node"]["PrivatePrimaryIp"]
-        == "10.1.0.16"
-    )
-    nobody = run(made, "describe", "gpu-99")
+    assert json.loads(run(made, "list", "gpu-16", "--json").output)["node"]["PrivatePrimaryIp"] == "10.1.0.16"
+    nobody = run(made, "list", "gpu-99")
     assert nobody.exit_code == 2 and "no such node in dev" in nobody.output
 
 

@@ -44,7 +44,7 @@ def test_restore_brings_one_group_back_and_leaves_the_others(run: Callable[..., 
     made = account()
     others = (group("controller", 1, "Controller"), group("login", 1, "Login"), group("more", 3, MinCount=2))
     service = HyperPod(made, InstanceGroups=with_roles(*others, emptied()))
-    result = run(made, "restore", "gpu", "--yes", "--no-wait")
+    result = run(made, "add", "--restore", "--group", "gpu", "--yes", "--no-wait")
 
     assert result.exit_code == 0, result.output
     ((operation, asked),) = service.asked
@@ -65,7 +65,7 @@ def test_restore_brings_one_group_back_and_leaves_the_others(run: Callable[..., 
     }
     assert (sent["more"]["InstanceCount"], sent["more"]["MinInstanceCount"]) == (3, 2)
     assert sent["login"]["InstanceCount"] == 1 and "MinInstanceCount" not in sent["login"]
-    again = run(made, "restore", "gpu", "--yes")
+    again = run(made, "add", "--restore", "--group", "gpu", "--yes")
     assert again.exit_code == 0 and "already" in again.output and len(service.asked) == 1
 
 
@@ -78,7 +78,7 @@ def test_restore_waits_for_the_nodes(run: Callable[..., Any]) -> None:
         service.nodes += [node(number) for number in (16, 17)]
 
     service.later = [lambda: None, lambda: None, come_up]
-    result = run(made, "restore", "gpu", "--yes")
+    result = run(made, "add", "--restore", "--group", "gpu", "--yes")
     assert result.exit_code == 0, result.output
 
 
@@ -95,7 +95,7 @@ def test_restore_is_refused(
 ) -> None:
     made = account()
     service = HyperPod(made, InstanceGroups=with_roles(*groups))
-    result = run(made, "restore", name, "--yes")
+    result = run(made, "add", "--restore", "--group", name, "--yes")
     assert result.exit_code == 1 and line in result.output and not service.asked
 
 
@@ -103,9 +103,9 @@ def test_restore_asks_first_and_can_be_tried(run: Callable[..., Any]) -> None:
     made = account()
     service = HyperPod(made, InstanceGroups=with_roles(emptied()))
 
-    tried = run(made, "restore", "gpu", "--dry-run")
-    refused = run(made, "restore", "gpu", answers="n\n")
-    busy = run(hyperpod_account(ClusterStatus="Updating"), "restore", "gpu", "--yes")
+    tried = run(made, "add", "--restore", "--group", "gpu", "--dry-run")
+    refused = run(made, "add", "--restore", "--group", "gpu", answers="n\n")
+    busy = run(hyperpod_account(ClusterStatus="Updating"), "add", "--restore", "--group", "gpu", "--yes")
 
     assert tried.exit_code == 0 and "from a target of 0 to 2 nodes" in tried.output
     assert refused.exit_code == 2 and not service.asked

@@ -56,7 +56,7 @@ def test_a_lost_answer_stops_the_next_request_until_it_is_settled(
     service = HyperPod(made)
     service.raising["BatchReplaceClusterNodes"] = LOST
     lost = run(made, "replace", node_id(16), node_id(17), "--yes", "--json")
-    assert lost.exit_code == 3 and "ultracluster nodes settle " in lost.stderr
+    assert lost.exit_code == 3 and "dev.yaml --settle" in lost.stderr
     assert {one["result"] for one in json.loads(lost.stdout)["outcomes"]} == {"unknown"}
     service.raising.clear()
 
@@ -64,15 +64,15 @@ def test_a_lost_answer_stops_the_next_request_until_it_is_settled(
     assert again.exit_code == 2 and not service.asked
     assert "`nodes replace` of " in again.output and "ended without an answer" in again.output
 
-    early = run(made, "settle")
+    early = run(made, "list", "--settle")
     assert early.exit_code == 3 and "not shown yet, ask again at" in early.output
     service.nodes = [one for one in service.nodes if one["InstanceId"] != node_id(16)]
     monkeypatch.setattr(node_settle, "VISIBLE", timedelta(0))
-    settled = run(made, "settle")
+    settled = run(made, "list", "--settle")
     assert settled.exit_code == 1 and f"{node_id(17)}: still there, not taken" in settled.output
     assert [line["id"] for line in ledger()] == [node_id(16)]
 
-    nothing = run(made, "settle")
+    nothing = run(made, "list", "--settle")
     assert nothing.exit_code == 2 and "there is nothing to settle" in nothing.output
     assert run(made, "replace", node_id(18), "--yes", "--no-wait").exit_code == 0
 

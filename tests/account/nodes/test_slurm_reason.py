@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ultracluster.account.nodes.slurm_reason import explain, reasons
 from ultracluster.account.wait.slurm import SlurmNode, registered
-from ultracluster.cli.nodes import app
+from ultracluster.cli.main import app
 from ultracluster.config.health import Health
 
 ENFORCE = Health(mode="enforce")
@@ -137,7 +137,9 @@ def test_of_a_text_that_is_cut_off_every_reason_is_named() -> None:
 
 def test_what_is_not_known_is_not_denied() -> None:
     def ask(reason: str) -> Any:
-        return CliRunner().invoke(app, ["why", str(ROOT / "environments" / "dev.yaml"), reason])
+        return CliRunner().invoke(
+            app, ["doctor", str(ROOT / "environments" / "dev.yaml"), "--reason", reason]
+        )
 
     result = ask("bad fan, ask Anna")
     assert result.exit_code == 1 and result.stdout.startswith("not one that we know: ")

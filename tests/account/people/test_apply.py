@@ -16,7 +16,7 @@ from state_bucket import Bucket
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
-from ultracluster.cli import users as command
+from ultracluster.cli.main import app
 from ultracluster.model import resolve
 from ultracluster.model.state_documents import state_documents
 
@@ -42,7 +42,12 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
         made = bucket or Bucket()
         monkeypatch.setattr(aws, "Account", lambda **_: made.account)
         verb, *rest = words
-        return CliRunner().invoke(command.app, [verb, str(file), *rest])
+        called = (
+            ["users", str(file)]
+            if verb == "list"
+            else [verb, "users", str(file), "--account", "111122223333"]
+        )
+        return CliRunner().invoke(app, [*called, *rest])
 
     return invoke
 

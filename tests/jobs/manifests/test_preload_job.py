@@ -1,4 +1,4 @@
-"""`ultracluster job preload` on Kubernetes: a Job that its schema takes."""
+"""`ultracluster job write --preload` on Kubernetes: a Job that its schema takes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_job_of_kubernetes(base: str, changes: dict[str, Any], queue: str | No
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
     words = ["/fsx/checkpoints/a", "--nodes", "2", "--image", "a/b:1"]
-    made = CliRunner().invoke(job.app, ["preload", str(file), *words])
+    made = CliRunner().invoke(job.app, ["write", str(file), "--preload", *words])
     assert made.exit_code == 0, made.stderr
     found = YAML(typ="safe").load(made.stdout)
     assert problems(found) == []

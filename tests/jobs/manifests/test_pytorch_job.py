@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from crd_fields import problems
 from project import ROOT
 from ruamel.yaml import YAML
@@ -18,7 +17,8 @@ from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
 from ultracluster.catalog.eks import kubernetes_releases
-from ultracluster.cli import job, teams
+from ultracluster.cli import job
+from ultracluster.cli.main import app
 from ultracluster.config.source import read
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["pytorch", str(file), *arguments])
+    return CliRunner().invoke(job.app, ["write", str(file), *arguments])
 
 
 def objects(result: Result) -> list[dict[str, Any]]:
@@ -343,8 +343,8 @@ COMMANDS = [
     if line.startswith(
         (
             "ultracluster job",
-            "ultracluster render task-governance",
-            "ultracluster render team-namespaces",
+            "ultracluster export task-governance",
+            "ultracluster export team-namespaces",
         )
     )
 ]
@@ -377,10 +377,7 @@ def test_its_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.Monk
     with (tmp_path / "environments" / name).open("w") as stream:
         YAML().dump(read(drafts / name).data, stream)
     monkeypatch.chdir(tmp_path)
-    if words[1] == "job":
-        result = CliRunner().invoke(job.app, words[2:])
-    else:
-        result = CliRunner().invoke(_app(words[2]), words[3:])
+    result = CliRunner().invoke(app, words[1:])
 
     assert result.exit_code == 0, result.stderr
     if not result.stdout.startswith("#!"):
@@ -390,17 +387,10 @@ def test_its_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.Monk
         subprocess.run(["bash", "-n"], input=result.stdout, text=True, check=True)
 
 
-def _app(name: str) -> Any:
-    app = typer.Typer()
-    commands = (teams.slurm_accounts, teams.task_governance, teams.team_namespaces)
-    app.command()({one.__name__.replace("_", "-"): one for one in commands}[name])
-    return app
-
-
 def test_namespaces_that_hyperpod_makes_are_kept_apart_by_hand(tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(json.dumps(changed(environment_data("hyperpod-eks-p5"), GOVERNED)))
-    made = objects(CliRunner().invoke(_app("team-namespaces"), [str(file)]))
+    made = objects(CliRunner().invoke(app, ["export", "team-namespaces", str(file)]))
 
     assert [found for one in made for found in problems(one, kubernetes="1.36")] == []
     spaces = {"hyperpod-ns-research", "hyperpod-ns-product"}
@@ -411,22 +401,22 @@ def test_namespaces_that_hyperpod_makes_are_kept_apart_by_hand(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("function", "base", "changes", "why"),
+    ("what", "base", "changes", "why"),
     [
-        (teams.slurm_accounts, "eks-p5en", {}, "has no Slurm"),
-        (teams.slurm_accounts, "prod", {}, "no `teams`"),
-        (teams.task_governance, "eks-p5en", {}, "task_governance: true"),
-        (teams.task_governance, "hyperpod-eks-p5", GOVERN, "no `teams`"),
-        (teams.team_namespaces, "hyperpod-eks-p5", GOVERN, "no teams"),
-        (teams.team_namespaces, "prod", {}, "no teams"),
+        ("slurm-accounts", "eks-p5en", {}, "has no Slurm"),
+        ("slurm-accounts", "prod", {}, "no `teams`"),
+        ("task-governance", "eks-p5en", {}, "task_governance: true"),
+        ("task-governance", "hyperpod-eks-p5", GOVERN, "no `teams`"),
+        ("team-namespaces", "hyperpod-eks-p5", GOVERN, "no teams"),
+        ("team-namespaces", "prod", {}, "no teams"),
     ],
 )
-def test_there_is_not_always_something_to_render(
-    function: Any, base: str, changes: dict[str, Any], why: str, tmp_path: Path
+def test_there_is_not_always_something_to_export(
+    what: str, base: str, changes: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(json.dumps(changed(environment_data(base), changes)))
-    result = CliRunner().invoke(_app(function.__name__.replace("_", "-")), [str(file)])
+    result = CliRunner().invoke(app, ["export", what, str(file)])
 
     assert result.exit_code == 2
     assert why in result.stderr

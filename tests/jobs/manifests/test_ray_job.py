@@ -1,4 +1,4 @@
-"""`ultracluster job ray`: a RayJob that its definition takes, and a batch script, run with a stand-in."""
+"""`job write --framework ray`: a RayJob that its definition takes; a batch script, run with a stand-in."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["ray", str(file), *arguments])
+    return CliRunner().invoke(job.app, ["write", str(file), "--framework", "ray", *arguments])
 
 
 def ray_job(made: Result) -> dict[str, Any]:
@@ -66,10 +66,10 @@ def test_pods_are_let_into_a_restricted_namespace(kind: str, tmp_path: Path) -> 
     """Also what KubeRay adds to a worker: a container that waits, with the worker's own context."""
     teams = {"teams": {"research": {"quota": 16, "uid": 2001}}}
     run(tmp_path, "eks-p5en", {**KUBERAY, **teams}, "--nodes", "1", "--team", "research", "--image", IMAGE)
-    words = ["/fsx/checkpoints"] if kind == "preload" else []
+    words = ["--preload", "/fsx/checkpoints"] if kind == "preload" else ["--framework", "ray"]
     file = str(tmp_path / "cluster.yaml")
     made = CliRunner().invoke(
-        job.app, [kind, file, *words, "--nodes", "2", "--team", "research", "--image", IMAGE]
+        job.app, ["write", file, *words, "--nodes", "2", "--team", "research", "--image", IMAGE]
     )
     found = YAML(typ="safe").load(made.stdout)
     row = kind_of(found)
@@ -100,8 +100,13 @@ def test_one_node_is_a_head_alone(tmp_path: Path) -> None:
             "Kueue admits a RayJob as a whole, and this has volcano: scheduler: kueue",
         ),
         ("eks-p5en", KUBERAY, "", "a pod needs an image: --image, with Ray"),
-        ("eks-trn2", KUBERAY, "--image a/b:1", "`job ray` is for NVIDIA GPUs, and trn2 (trn2.48xlarge)"),
-        ("trainium", {}, "", "`job ray` is for NVIDIA GPUs"),
+        (
+            "eks-trn2",
+            KUBERAY,
+            "--image a/b:1",
+            "--framework ray is for NVIDIA GPUs, and trn2 (trn2.48xlarge)",
+        ),
+        ("trainium", {}, "", "--framework ray is for NVIDIA GPUs"),
         ("prod", {}, "--recipe verl", "--model, --model-size, --data is missing: --recipe requires it"),
         ("prod", {}, "--model a", "--model: of a recipe, and there is no --recipe"),
         ("prod", {}, f"{' '.join(RECIPE)} 7B --script a.py", "a job starts one of them"),

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.catalog.eks import kubernetes_releases
 from ultracluster.cli import job
+from ultracluster.cli.main import app
 from ultracluster.kubernetes.isolation import elastic_quota, job_namespace, network_policies
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.model import resolve
@@ -49,7 +50,7 @@ def run(folder: Path, arguments: str, changes: dict[str, Any] | None = None, bas
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), BOTH if changes is None else changes), stream)
-    return CliRunner().invoke(job.app, ["pytorch", str(file), *shlex.split(f"{IMAGE} {arguments}")])
+    return CliRunner().invoke(job.app, ["write", str(file), *shlex.split(f"{IMAGE} {arguments}")])
 
 
 def made(folder: Path, arguments: str, changes: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -328,7 +329,7 @@ def test_the_commands_of_the_pages_run(command: str, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(ROOT)
     words = shlex.split(re.split(r" [|>] ", command)[0])
 
-    result = CliRunner().invoke(job.app, words[2:])
+    result = CliRunner().invoke(app, words[1:])
 
     assert result.exit_code == 0, result.stderr
     assert [one for made in YAML(typ="safe").load_all(result.stdout) for one in problems(made)] == []

@@ -1,4 +1,4 @@
-"""`ultracluster explain-placement`: over EC2's answers, HyperPod's file, and files that somebody saved."""
+"""`ultracluster job why`: over EC2's answers, HyperPod's file, and files that somebody saved."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Scontrol:
 def explain(monkeypatch: pytest.MonkeyPatch, shell: Scontrol) -> Callable[..., Any]:
     def run(made: Any, *words: str) -> Any:
         monkeypatch.setattr(aws, "Account", lambda *_, **__: made)
-        return CliRunner().invoke(app, ["explain-placement", *words])
+        return CliRunner().invoke(app, ["job", "why", *words])
 
     return run
 

@@ -1,4 +1,4 @@
-"""`ultracluster job preload` on Slurm: a batch script that is clean, runs, and says how much it loaded."""
+"""`job write --preload` on Slurm: a batch script that is clean, runs, and says how much it loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ pytestmark = pytest.mark.slow
 
 def test_the_batch_script_is_clean_and_sums(tmp_path: Path) -> None:
     made = CliRunner().invoke(
-        job.app, ["preload", str(ROOT / "environments" / "prod.yaml"), "/fsx/datasets/x", "--nodes", "2"]
+        job.app,
+        ["write", str(ROOT / "environments" / "prod.yaml"), "--preload", "/fsx/datasets/x", "--nodes", "2"],
     )
     assert made.exit_code == 0, made.stderr
     assert "#SBATCH --nodes=2\n" in made.stdout and "gpus" not in made.stdout

@@ -28,7 +28,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["pytorch", str(file), *arguments])
+    return CliRunner().invoke(job.app, ["write", str(file), *arguments])
 
 
 def script(folder: Path, base: str, *more: str, changes: dict[str, Any] | None = None) -> str:
@@ -141,7 +141,7 @@ def test_what_may_be_ignored_is_said(tmp_path: Path) -> None:
     assert made.exit_code == 0
     assert "--switches=1 counts only if Slurm has switches" in made.stderr
     made = run(tmp_path, "prod", {}, "--nodes", "1", "--within", "layer-3")
-    assert "explain-placement" in made.stderr
+    assert "job why" in made.stderr
     assert not run(tmp_path, "prod", {}, "--nodes", "1").stderr
 
 
@@ -182,7 +182,7 @@ PAGE = (ROOT / "docs" / "slurm-jobs.md").read_text()
 
 def test_the_page_shows_what_is_so(tmp_path: Path) -> None:
     """Its command is run; its table of --within holds for an example of each column."""
-    (line,) = re.findall(r"^ultracluster job pytorch (.*) > train.sh$", PAGE, re.MULTILINE)
+    (line,) = re.findall(r"^ultracluster job write (.*) > train.sh$", PAGE, re.MULTILINE)
     base, *words = line.split()
     made = run(tmp_path, base, {}, *words)
     assert made.exit_code == 0

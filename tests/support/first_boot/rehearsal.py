@@ -130,7 +130,7 @@ def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),
             continue
         if not one.image:
             raise NoRecordError(
-                f"{environment.name}/{one.group}: {one.image_text}; `ultracluster image record` asks one "
+                f"{environment.name}/{one.group}: {one.image_text}; `ultracluster software record` asks one "
                 "node of it, and docs/own-images.md says where the record goes"
             )
         try:

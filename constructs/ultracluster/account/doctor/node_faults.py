@@ -153,7 +153,7 @@ def _as_failure(row: Fault, texts: Sequence[str]) -> KnownFailure:
         cause=row.meaning,
         differs="; ".join([differs, *agents]),
         do=act,
-        run=f"ultracluster nodes why ENVIRONMENT {code}",
+        run=f"ultracluster doctor ENVIRONMENT --reason {code}",
         page=page or f"faults.md#{row.check}",
         sources=(row.source,),
     )

@@ -78,7 +78,7 @@ def _unlocked(situation: Situation, unlocked: Mapping[str, str]) -> Iterator[Row
         "yellow",
         f"{stack} is deployed, and {groups} lack{'s' if len(unlocked) == 1 else ''} an image in the lock: a "
         "later deploy may replace all nodes, or leave them behind the control plane",
-        f"`ultracluster release lock --for {environment.asked_as}`, then `ultracluster diff "
+        f"`ultracluster software lock --for {environment.asked_as}`, then `ultracluster diff "
         f"{environment.asked_as} --deployed`: the newest image is locked, not the one that nodes run",
     )
 
@@ -131,7 +131,7 @@ def _eks(situation: Situation, what: str, group: Group, kubernetes: str) -> Answ
         return None
     pinned, _ = image_release(environment, name)
     full, date = full_image_release(environment, name), pinned.rpartition("-")[2]
-    lock = f"`ultracluster release lock --for {environment.asked_as}`"
+    lock = f"`ultracluster software lock --for {environment.asked_as}`"
     if full:
         dated = f"{base}/amazon-eks-node-al2023-{arch}-{variant}-{kubernetes}-v{date}/release_version"
         there = latest if latest == full else _parameter(situation, dated)
@@ -280,7 +280,8 @@ def _judged(situation: Situation, name: str, seen: Seen) -> Iterator[Row]:
     elif lost := boot.of("degraded"):
         yield Row(what, "yellow", f"nodes would join without {_names(lost)}{like}", plan)
     elif seen.image is None:
-        yield Row(what, "unknown", f"{seen.text}: what is on it is not known", "`ultracluster image record`")
+        ask_it = "`ultracluster software record`"
+        yield Row(what, "unknown", f"{seen.text}: what is on it is not known", ask_it)
     else:
         installs = [one.component for one in boot.of("installs")]
         done = (

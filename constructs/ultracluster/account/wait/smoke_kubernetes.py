@@ -83,9 +83,9 @@ def by_hand(cluster: Cluster, pair: Pair, image: str | None, why: str) -> Smoke:
     options = " --hyperpod" if cluster.traits.hyperpod else ""
     options += " --efa-devices dra" if claims_efa(cluster) else ""
     command = (
-        f"ultracluster acceptance manifest --type {pair.instance_type} --nodes 2 --image {image or 'IMAGE'}"
+        f"ultracluster acceptance --job --type {pair.instance_type} --nodes 2 --image {image or 'IMAGE'}"
         f"{options} | kubectl apply -f -   # then: kubectl logs --follow job/nccl-acceptance-launcher > log,"
-        f" ultracluster acceptance judge log --type {pair.instance_type} --nodes 2"
+        f" ultracluster acceptance log --type {pair.instance_type} --nodes 2"
     )
     return Smoke(pair.group, "not judged", why, command, tuple(node.name for node in pair.nodes))
 

@@ -80,10 +80,10 @@ def by_hand(cluster: Cluster, pair: Pair, why: str) -> Smoke:
         pair.group,
     )
     command = (
-        f"ultracluster acceptance script --type {pair.instance_type} > nccl_tests.sbatch; then on the "
+        f"ultracluster acceptance --job --type {pair.instance_type} > nccl_tests.sbatch; then on the "
         f"cluster (`ultracluster connect {cluster.name}`): sbatch --nodes=2 --partition={partition} "
         "nccl_tests.sbatch; then here: "
-        f"ultracluster acceptance judge LOGS --type {pair.instance_type} --nodes 2"
+        f"ultracluster acceptance LOGS --type {pair.instance_type} --nodes 2"
     )
     names = tuple(node.name for node in pair.nodes)
     return Smoke(pair.group, "not judged", why, command, names)

@@ -23,11 +23,11 @@ class Document(NamedTuple):
     """`module:name`, below `ultracluster`."""
 
 
-_NODES = tuple(f"nodes {name}" for name in ("reboot", "replace", "delete", "health-check", "add", "restore"))
+_NODES = tuple(f"nodes {name}" for name in ("reboot", "replace", "delete", "health-check", "add"))
 
 DOCUMENTS: dict[str, Document] = {
     "acceptance": Document(
-        1, ("acceptance judge",), "The verdict on logs of nccl-tests", "acceptance.report:Report"
+        1, ("acceptance",), "The verdict on logs of nccl-tests", "acceptance.report:Report"
     ),
     "capacity": Document(
         1, ("capacity search",), "Offers of capacity", "cli.documents.cluster:CapacitySearch"
@@ -40,8 +40,8 @@ DOCUMENTS: dict[str, Document] = {
     "error": Document(
         1, (), "Why a command was refused; any command prints it", "cli.documents.checks:Refusal"
     ),
-    "image": Document(1, ("image show",), "What an image brings", "cli.documents.software:ImageDocument"),
-    "images": Document(1, ("image list",), "Known machine images", "cli.documents.software:ImageList"),
+    "image": Document(1, ("software show",), "What an image brings", "cli.documents.software:ImageDocument"),
+    "images": Document(1, ("software show",), "Known machine images", "cli.documents.software:ImageList"),
     "job": Document(1, ("job submit",), "A job that was submitted", "cli.documents.jobs:JobDocument"),
     "job-plan": Document(
         1, ("job submit",), "What `job submit --dry-run` would send", "cli.documents.jobs:JobPlan"
@@ -51,17 +51,17 @@ DOCUMENTS: dict[str, Document] = {
     "import": Document(
         1, ("import",), "An environment made of another tool's file", "cli.documents.imports:Import"
     ),
-    "node": Document(1, ("nodes describe",), "A node in AWS's words", "cli.documents.cluster:NodeDocument"),
+    "node": Document(1, ("nodes list",), "A node in AWS's words", "cli.documents.cluster:NodeDocument"),
     "nodes": Document(1, ("nodes list",), "The nodes of an environment", "cli.documents.cluster:NodeList"),
     "observability": Document(
         1,
-        ("observability apply",),
+        ("apply",),
         "What was put into Grafana, and of HyperPod's extension",
         "cli.documents.observability:ObservabilityApplied",
     ),
     "outcomes": Document(
         1,
-        (*_NODES, "software update", "software pin"),
+        (*_NODES, "software update", "nodes list"),
         "What came of a request for nodes or groups",
         "cli.documents.cluster:OutcomeList",
     ),
@@ -70,7 +70,7 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "placement": Document(
         1,
-        ("explain-placement",),
+        ("job why",),
         "How far apart the nodes of a job are",
         "cli.documents.cluster:PlacementDocument",
     ),
@@ -78,23 +78,21 @@ DOCUMENTS: dict[str, Document] = {
     "preflight": Document(
         1, ("preflight",), "Whether an account can deploy it", "cli.documents.checks:Preflight"
     ),
-    "prices": Document(1, ("prices update",), "Prices of AWS", "cli.documents.figures:PriceUpdate"),
+    "prices": Document(1, ("cost",), "Prices of AWS", "cli.documents.figures:PriceUpdate"),
     "purchase": Document(1, ("capacity buy",), "What was bought", "cli.documents.cluster:Purchase"),
-    "release": Document(2, ("release show",), "A software release", "cli.documents.software:ReleaseDocument"),
+    "release": Document(
+        2, ("software show",), "A software release", "cli.documents.software:ReleaseDocument"
+    ),
     "release-check": Document(
-        1, ("release check",), "Whether a release's parts fit", "cli.documents.software:ReleaseCheck"
+        1, ("software show",), "Whether a release's parts fit", "cli.documents.software:ReleaseCheck"
     ),
     "releases": Document(
-        1, ("release list",), "The releases of this package", "cli.documents.software:ReleaseList"
+        1, ("software show",), "The releases of this package", "cli.documents.software:ReleaseList"
     ),
     "rules": Document(1, ("rules",), "Rules with examples", "cli.documents.checks:RuleList"),
-    "teams": Document(1, ("teams apply",), "Teams as accounts of Slurm", "cli.documents.people:Teams"),
-    "user-token": Document(
-        1, ("users token",), "A token of Slurm's REST API", "cli.documents.people:UserToken"
-    ),
-    "users": Document(
-        1, ("users apply", "users list"), "People's accounts on the nodes", "cli.documents.people:Users"
-    ),
+    "teams": Document(1, ("apply",), "Teams as accounts of Slurm", "cli.documents.people:Teams"),
+    "user-token": Document(1, ("users",), "A token of Slurm's REST API", "cli.documents.people:UserToken"),
+    "users": Document(1, ("apply", "users"), "People's accounts on the nodes", "cli.documents.people:Users"),
     "validate": Document(
         1, ("validate",), "Findings in environment files", "cli.documents.checks:Validation"
     ),

@@ -1,4 +1,4 @@
-"""The document of `ultracluster observability apply`."""
+"""The document of `ultracluster apply observability`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ultracluster.model import Cluster
 def isolate_namespaces(kubectl: Kubectl, cluster: Cluster, *, made: IConstruct | None) -> None:
     """Keep `default` and the namespaces of teams apart.
 
-    Those that HyperPod makes for task governance are not there yet: `ultracluster render team-namespaces`.
+    Those that HyperPod makes for task governance are not there yet: `ultracluster export team-namespaces`.
 
     Args:
         kubectl: the way into the cluster.

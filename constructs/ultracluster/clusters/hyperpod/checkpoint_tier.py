@@ -52,7 +52,7 @@ class CheckpointTierAccess(Construct):
 
         Args:
             cluster: whose teams' namespaces get an account, beside `default`. Those that HyperPod makes for
-                task governance get theirs from `ultracluster render team-namespaces`.
+                task governance get theirs from `ultracluster export team-namespaces`.
             tier: the folder.
             kubectl: the way into the cluster.
             cluster_name: of the EKS cluster.

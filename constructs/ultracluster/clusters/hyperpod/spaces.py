@@ -147,7 +147,7 @@ class SpacesRoles(Construct):
 def give_spaces(kubectl: Kubectl, cluster: Cluster, *, addon: IConstruct | None) -> None:
     """Templates and quotas of spaces, in namespaces that are there.
 
-    Those that task governance makes are not: `ultracluster render team-namespaces` has what belongs there.
+    Those that task governance makes are not: `ultracluster export team-namespaces` has what belongs there.
 
     Args:
         kubectl: the way into the cluster.

@@ -143,7 +143,7 @@ def job_documents(
 def _read(text: str) -> list[Manifest]:
     if text.startswith("#!"):
         raise ValueError(
-            "it is a script, as Slurm takes it, and this cluster takes manifests: `job pytorch` prints some"
+            "it is a script, as Slurm takes it, and this cluster takes manifests: `job write` prints some"
         )
     if line := directive_line(text):
         raise ValueError(f"line {line}: a YAML directive (%) changes what words mean: leave it out")

@@ -33,11 +33,11 @@ def check_ray(job: PyTorchJob) -> None:
     """
     if job.pool.resource != "nvidia.com/gpu":
         raise ValueError(
-            f"`job ray` is for NVIDIA GPUs, and {job.pool.group} ({job.pool.instance_type.name}) has none: "
-            "--group with another"
+            f"--framework ray is for NVIDIA GPUs, and {job.pool.group} ({job.pool.instance_type.name}) has "
+            "none: --group with another"
         )
     if job.resilience or job.checkpoints_to:
-        raise ValueError("--resilience and --checkpoints-to are of `job pytorch`: Ray starts no torchrun")
+        raise ValueError("--resilience and --checkpoints-to are of `job write`: Ray starts no torchrun")
 
 
 def words_of(job: PyTorchJob) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def placement_note(cluster: Cluster, job: PyTorchJob) -> str:
     if job.within == "layer-3":
         return (
             f"The job waits up to {WAIT} for nodes below one switch, less where SchedulerParameters has a "
-            "shorter max_switch_wait, and then takes others: `ultracluster explain-placement` shows which."
+            "shorter max_switch_wait, and then takes others: `ultracluster job why` shows which."
         )
     return ""
 

@@ -210,7 +210,7 @@ def elastic_limit_per_namespace(hyperpod: HyperPodEks, cluster: Cluster) -> Brea
             "elastic jobs ask for more and more nodes, and HyperPod makes the namespaces of teams after the "
             "deploy, without quotas.",
             beside(task_governance=DROP, scheduler=DROP).noting(
-                "or apply `ultracluster render team-namespaces` once the namespaces are there, and "
+                "or apply `ultracluster export team-namespaces` once the namespaces are there, and "
                 "acknowledge this"
             ),
         )

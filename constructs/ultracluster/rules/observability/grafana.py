@@ -24,8 +24,8 @@ def grafana_region(grafana: Grafana, home: Region) -> Breaches:
         yield at().breach(
             f"Amazon Managed Grafana is not in {home.name}.",
             drop().noting(
-                "`ultracluster observability render` writes the dashboards as files, for a Grafana of yours; "
-                "or workspace_id of one that `observability apply` reaches"
+                "`ultracluster export prometheus` writes the dashboards as files, for a Grafana of yours; "
+                "or workspace_id of one that `apply observability` reaches"
             ),
         )
 

@@ -22,7 +22,7 @@ from ultracluster.software.node_image import NodeImage, node_image
 
 _CATALOGUE = "this package: catalog/images.json, each fact with its own source"
 _DATE = "2026-11-22"
-_SHOW = "ultracluster image show <image>"
+_SHOW = "ultracluster software show <image>"
 
 
 @IMG.error(1, _CATALOGUE, _DATE, by_hand=_SHOW)
@@ -70,7 +70,7 @@ def image_may_not_boot(cluster: Cluster) -> Breaches:
             )
 
 
-@IMG.warning(5, _CATALOGUE, _DATE, by_hand="ultracluster image record")
+@IMG.warning(5, _CATALOGUE, _DATE, by_hand="ultracluster software record")
 def image_contents_known(cluster: Cluster) -> Breaches:
     """The contents of each group's image are known."""
     groups: dict[str, list[str]] = {}
@@ -83,12 +83,12 @@ def image_contents_known(cluster: Cluster) -> Breaches:
             f"{', '.join(names)}: {text}. What a node lacks is only known, and installed, when it starts.",
             ask(
                 "action",
-                f"{near.id} is the newest known" if near else "run `ultracluster image record` on one node",
+                f"{near.id} is the newest known" if near else "`ultracluster software record` on one node",
             ),
         )
 
 
-@IMG.error(6, f"{RELEASES}, `families`", _DATE, by_hand="ultracluster release list")
+@IMG.error(6, f"{RELEASES}, `families`", _DATE, by_hand="ultracluster software show")
 def image_family(software: Software, cluster: Cluster) -> Breaches:
     """The software release is made for the orchestrator's images."""
     family = cluster.traits.software_family
@@ -122,7 +122,7 @@ def image_locked(cluster: Cluster) -> Breaches:
         found = unlocked_images(cluster)
     except InvalidLockError:
         return  # reported by SOF010
-    command = f"`ultracluster release lock --for {environment.asked_as}`, which asks SSM"
+    command = f"`ultracluster software lock --for {environment.asked_as}`, which asks SSM"
     ways = [] if environment.in_app else [command]
     dates: list[str] = []
     for name, what in found.items():
@@ -158,7 +158,7 @@ def image_record_consistent(cluster: Cluster) -> Breaches:
                 f"the record of {found.image.id} contradicts itself: {'; '.join(wrong)}.",
                 ask(
                     "action",
-                    "correct the record in catalog/images.json with `ultracluster image record` on one node",
+                    "correct the record in catalog/images.json by `ultracluster software record` on one node",
                 ),
             )
 
@@ -233,4 +233,4 @@ def _release_for(family: NodeFamily) -> Remedy:
     try:
         return anywhere({("software", "release"): newest_release(family).release})
     except UnknownReleaseError:
-        return ask("fact", "a release whose `families` have it (`ultracluster release list`)")
+        return ask("fact", "a release whose `families` have it (`ultracluster software show`)")

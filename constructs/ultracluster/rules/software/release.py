@@ -36,10 +36,10 @@ _NEURON = ("neuron-driver", "neuron-runtime", "neuron-collectives")
 _NVIDIA = ("nvidia-driver", "nccl")
 _CONSTRAINTS = "this package: catalog/software_constraints.json, each row with its own source"
 _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m` name them
-_CHECK = "ultracluster release check <release>"
+_CHECK = "ultracluster software show <release> --check"
 
 
-@SOF.error(1, RELEASES, by_hand="ultracluster release list")
+@SOF.error(1, RELEASES, by_hand="ultracluster software show")
 def release_exists(software: Software, cluster: Cluster) -> Breaches:
     """The software release exists."""
     name = software.release
@@ -49,7 +49,7 @@ def release_exists(software: Software, cluster: Cluster) -> Breaches:
         near = [one for one in nearest_releases(name) if _for_family(cluster, one)]
         yield at("release").breach(
             f"there is no release {name}: nodes would not know which versions to install.",
-            write(*near) if near else ask("fact", "a release of `ultracluster release list`"),
+            write(*near) if near else ask("fact", "a release of `ultracluster software show`"),
         )
     except InvalidLockError as error:
         others = [one for one in release_names() if one != name and _for_family(cluster, one)]
@@ -68,7 +68,7 @@ def release_fits(software: Software) -> Breaches:
 @SOF.error(
     3,
     f"AWS Neuron documentation: set-up; NVIDIA driver documentation; {_CONSTRAINTS}",
-    by_hand="ultracluster release show <release>",
+    by_hand="ultracluster software show <release>",
 )
 def release_serves_types(group: Group, cluster: Cluster) -> Breaches:
     """The software release supports every instance type."""

@@ -21,7 +21,7 @@ _RELEASE = ("release",)
 @SOF.warning(
     4,
     f"VPC User Guide: gateway endpoints; {RELEASES}; this package: catalog/images.json",
-    by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
+    by_hand="ultracluster software mirror --bucket <bucket> --release <release> --dry-run",
 )
 def closed_network_has_source(software: Software, environment: Environment) -> Breaches:
     """Without a route to the internet, nodes have another source for what their image lacks."""
@@ -32,7 +32,7 @@ def closed_network_has_source(software: Software, environment: Environment) -> B
     if software.mirror is None:
         yield at().breach(
             f"egress is closed and there is no mirror. Of release {name}, nodes have no source for {words}.",
-            ask("action", "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`"),
+            ask("action", "mirror: s3://<bucket>/<prefix> after `ultracluster software mirror`"),
         )
     else:
         yield at("mirror").breach(
@@ -40,12 +40,12 @@ def closed_network_has_source(software: Software, environment: Environment) -> B
             f"mirror holds. Nodes have no source for {words}.",
             ask(
                 "action",
-                f"`ultracluster release mirror --release {name}`, which records them in the lock file",
+                f"`ultracluster software mirror --release {name}`, which records them in the lock file",
             ),
         )
 
 
-@SOF.warning(5, RELEASES, by_hand="ultracluster release show <release>", settles=True)
+@SOF.warning(5, RELEASES, by_hand="ultracluster software show <release>", settles=True)
 def optional_downloads_locked(software: Software, environment: Environment) -> Breaches:
     """Optional downloads of nodes are locked by a digest, repositories by their key."""
     lost = _lost(environment, "unlocked", certain=False)
@@ -53,7 +53,7 @@ def optional_downloads_locked(software: Software, environment: Environment) -> B
         yield at(*_RELEASE).breach(
             f"nodes refuse what they cannot verify, and release {software.release} has no digest "
             f"or key for {_in_words(lost)}.",
-            ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
+            ask("action", f"`ultracluster software lock --for {environment.asked_as}`"),
         )
 
 
@@ -61,7 +61,7 @@ def optional_downloads_locked(software: Software, environment: Environment) -> B
     9,
     f"{RELEASES}; this package: catalog/images.json",
     "2026-11-22",
-    by_hand="ultracluster release show <release>",
+    by_hand="ultracluster software show <release>",
 )
 def required_downloads_locked(software: Software, environment: Environment) -> Breaches:
     """Required downloads of nodes are locked by a digest, repositories by their key."""
@@ -70,7 +70,7 @@ def required_downloads_locked(software: Software, environment: Environment) -> B
         yield at(*_RELEASE).breach(
             f"nodes refuse what they cannot verify, and release {software.release} has no digest "
             f"or key for {_in_words(lost)}. The nodes would fail.",
-            ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
+            ask("action", f"`ultracluster software lock --for {environment.asked_as}`"),
         )
 
 
@@ -78,11 +78,11 @@ def required_downloads_locked(software: Software, environment: Environment) -> B
     10,
     "this package: docs/images.md, environments/<name>.lock",
     "2026-11-22",
-    by_hand="ultracluster release lock --for <environment>",
+    by_hand="ultracluster software lock --for <environment>",
 )
 def environment_lock_valid(software: Software, environment: Environment) -> Breaches:
     """The environment's lock is intact and belongs to its release."""
-    command = f"`ultracluster release lock --for {environment.asked_as}`"
+    command = f"`ultracluster software lock --for {environment.asked_as}`"
     again = ask("action", command)
     file = lock_file_of(environment.file)
     # what was trusted once is never overwritten

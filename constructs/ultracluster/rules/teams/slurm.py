@@ -134,6 +134,6 @@ def teams_applied(cluster: Cluster) -> Breaches:
             "orchestrator.lifecycle is `none`: no node of the cluster makes their accounts.",
             ask(
                 "fact",
-                "acknowledge this, and run the script of `ultracluster render slurm-accounts` by hand",
+                "acknowledge this, and run the script of `ultracluster export slurm-accounts` by hand",
             ),
         )

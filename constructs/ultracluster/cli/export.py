@@ -1,10 +1,11 @@
-"""`ultracluster render ...`: files for other tools."""
+"""`ultracluster export`: files for other tools."""
 
 from __future__ import annotations
 
 import sys
+from enum import StrEnum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
@@ -15,6 +16,8 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.job_options import typed_options
+from ultracluster.cli.observability import write_rules_and_boards
 from ultracluster.cli.teams import slurm_accounts, task_governance, team_namespaces
 from ultracluster.cli.terminal import remark
 from ultracluster.config import Environment
@@ -23,35 +26,81 @@ from ultracluster.config.file_write import write
 if TYPE_CHECKING:
     from ultracluster.parallelcluster.deployed_values import DeployedValues
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Files for other tools, made from an environment.",
-)
+
+class What(StrEnum):
+    """What is exported."""
+
+    parallelcluster = auto()
+    prometheus = auto()
+    slurm_accounts = "slurm-accounts"
+    task_governance = "task-governance"
+    team_namespaces = "team-namespaces"
 
 
-app.command()(slurm_accounts)
-app.command()(task_governance)
-app.command()(team_namespaces)
+_OPTIONS = {What.parallelcluster: ("offline", "output", "profile"), What.prometheus: ("to", "runbooks")}
 
 
-@app.command()
-def parallelcluster(
+def export(
+    context: typer.Context,
+    what: Annotated[
+        What,
+        typer.Argument(
+            help="ParallelCluster's configuration file; rules and boards for a Prometheus and a Grafana of "
+            "your own; or what keeps teams apart in Slurm, in HyperPod's task governance, in namespaces."
+        ),
+    ],
     environment: EnvironmentArgument,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Write named placeholders instead of asking AWS.")
+        bool,
+        typer.Option("--offline", help="parallelcluster: write named placeholders instead of asking AWS."),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write to this file; standard output by default."),
+        typer.Option(
+            "--output", "-o", help="parallelcluster: write to this file; standard output by default."
+        ),
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="prometheus: folder to write to; made where it is not there."),
+    ] = None,
+    runbooks: Annotated[
+        str,
+        typer.Option(
+            help="prometheus: what stands before `/<alert>.md` in alerts: a folder, or the URL of a copy."
+        ),
+    ] = "docs/runbooks",
     profile: ProfileOption = None,
 ) -> None:
-    """Print the configuration file of AWS ParallelCluster, and on standard error the command that takes it.
+    """Print a file or script for another tool; for Prometheus, write a folder.
 
-    Ids come from the outputs of the deployed stacks. Exit code 2 if one is missing.
+    parallelcluster: the command that takes the file is printed on standard error; ids come from the outputs
+    of the deployed stacks. prometheus: files of these names are replaced, others stay. slurm-accounts: a
+    script with sacctmgr. task-governance: a script with the AWS CLI, for what no deploy can make.
+    team-namespaces: for `kubectl apply -f -`, in namespaces of task governance, which HyperPod makes after a
+    deploy. Exit code 2 if there is nothing to print, or an id is missing.
     """
+    others = {one for kind, options in _OPTIONS.items() if kind != what for one in options}
+    if given := [option for one, option in typed_options(context).items() if one in others]:
+        refuse(f"{', '.join(given)}: not for {what.value}")
+    match what:
+        case What.parallelcluster:
+            _parallelcluster(environment, offline, output, profile)
+        case What.prometheus:
+            if to is None:
+                refuse("the option --to is missing: the folder to write to")
+            write_rules_and_boards(environment, to, runbooks)
+        case What.slurm_accounts:
+            slurm_accounts(environment)
+        case What.task_governance:
+            task_governance(environment)
+        case What.team_namespaces:
+            team_namespaces(environment)
+        case _ as never:
+            assert_never(never)
+
+
+def _parallelcluster(environment: Path, offline: bool, output: Path | None, profile: str | None) -> None:
     from ultracluster.kubernetes.yaml_text import yaml_text
     from ultracluster.model import resolve
     from ultracluster.parallelcluster.configuration_file import cluster_configuration, settings_of

@@ -1,4 +1,4 @@
-"""`ultracluster explain-placement`: how many switches a job spans, and how few it could."""
+"""`ultracluster job why`: how many switches a job spans, and how few it could."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ultracluster.model.slurm_topology import SlurmTopology
 
 
-def explain_placement(
+def why(
     environment: EnvironmentArgument,
     job: Annotated[
         str | None, typer.Argument(help="Number of a Slurm job that has nodes.", show_default=False)

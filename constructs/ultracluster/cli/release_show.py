@@ -1,16 +1,15 @@
-"""`ultracluster release ...`: look at, check, lock and mirror software releases."""
+"""`ultracluster software show`: releases, and whether the parts of one fit together."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from ultracluster.cli.json_output import JsonOption, write_json
-from ultracluster.cli.release_files import CacheOption, lock_file
-from ultracluster.cli.release_lock import lock
-from ultracluster.cli.release_mirror import mirror
+from ultracluster.cli.json_output import write_json
+from ultracluster.cli.release_files import lock_file
 from ultracluster.cli.release_online import answer_lines, ask_sources, exit_code
 from ultracluster.cli.report import refuse, text_table
 
@@ -19,19 +18,8 @@ if TYPE_CHECKING:
     from ultracluster.software import Artifact, Component, Release, Verdict
     from ultracluster.software.records import Checked
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Software releases: locked sets of versions that nodes are brought to.",
-)
-ReleaseName = Annotated[
-    str, typer.Argument(help="A release (2026.11) or the path of a lock file.", show_default=False)
-]
 
-
-@app.command("list")
-def list_releases(as_json: JsonOption = False) -> None:
+def list_releases(*, as_json: bool) -> None:
     """List the releases of this package."""
     from ultracluster.software import load_release, release_names
 
@@ -58,8 +46,7 @@ def list_releases(as_json: JsonOption = False) -> None:
         typer.echo(f"  {release.summary}")
 
 
-@app.command()
-def show(release: ReleaseName, as_json: JsonOption = False) -> None:
+def show_release(release: str, *, as_json: bool) -> None:
     """Show a release: every component with version, origin, integrity and source."""
     found = _read(release)
     if as_json:
@@ -73,7 +60,7 @@ def show(release: ReleaseName, as_json: JsonOption = False) -> None:
     ]
     _print(("component", "version", "kind", "integrity", "source"), rows)
     if found.unlocked:
-        typer.echo("\nnot locked: nodes refuse it until `ultracluster release lock` has recorded it")
+        typer.echo("\nnot locked: nodes refuse it until `ultracluster software lock` has recorded it")
         missing = [
             (one.component, one.name, f"{', '.join(one.os) or 'any system'} on {', '.join(one.arch)}")
             for one in found.unlocked
@@ -85,21 +72,8 @@ def show(release: ReleaseName, as_json: JsonOption = False) -> None:
         _print(("component", "note"), notes)
 
 
-@app.command()
-def check(
-    release: ReleaseName,
-    online: Annotated[
-        bool, typer.Option("--online", help="Ask every source for what it has now; installs nothing.")
-    ] = False,
-    cache: CacheOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Check that the parts of a release fit together, and agree with what public sources record.
-
-    Exit code 2 if they do not. With --online 1 if a source has nothing or something else, 3 if one did not
-    answer. Families of instance types that require a newer version are listed; the release may serve the
-    others, so the exit code stays.
-    """
+def check_release(release: str, cache: Path | None, *, online: bool, as_json: bool) -> None:
+    """Check that the parts of a release fit together, and agree with what public sources record."""
     from ultracluster.software import every_instance_breach, solve
     from ultracluster.software.installing import only_bundled
 
@@ -147,20 +121,6 @@ def check(
         raise typer.Exit(2)
     if code := exit_code(answers):
         raise typer.Exit(code)
-
-
-app.command()(lock)
-app.command()(mirror)
-
-
-@app.command()
-def schema() -> None:
-    """Print the JSON Schema of a lock file."""
-    import json
-
-    from ultracluster.software.lock_text import lock_schema
-
-    typer.echo(json.dumps(lock_schema(), indent=2))
 
 
 def _read(release: str) -> Release:

@@ -1,4 +1,4 @@
-"""`ultracluster image ...`: what images bring, and recipes that bake a software release into one."""
+"""`ultracluster software recipe`: a recipe that bakes a software release into an image."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ from typing import Annotated, Literal, assert_never
 import typer
 
 from ultracluster.catalog.image_bases import UnknownBaseError
-from ultracluster.cli.image_catalogue import list_images, show
-from ultracluster.cli.image_record import record
 from ultracluster.cli.report import refuse
 from ultracluster.config.orchestrator import OrchestratorKind
-
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Machine images: what they bring, and recipes that bake a release into one.",
-)
 
 _S3 = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?"
 
@@ -29,17 +20,6 @@ Architecture = Literal["x86_64", "arm64"]
 Accelerator = Literal["nvidia", "neuron", "none"]
 
 
-app.command("list")(list_images)
-app.command()(show)
-app.command()(record)
-
-
-@app.callback()
-def image() -> None:
-    """Machine images: what they bring, and recipes that bake a release into one."""
-
-
-@app.command()
 def recipe(
     release: Annotated[str, typer.Option("--release", help="The software release, e.g. 2026.11.")],
     orchestrator: Annotated[OrchestratorKind, typer.Option("--orchestrator", help="Whose image it is.")],

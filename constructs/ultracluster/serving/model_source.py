@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ultracluster.config.hyperpod_eks import HyperPodInference
-    from ultracluster.model import Cluster
-    from ultracluster.serving.endpoint import Source
+from ultracluster.config.hyperpod_eks import HyperPodInference
+from ultracluster.model import Cluster
+from ultracluster.serving.endpoint import Source
 
 _HUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}")
@@ -23,8 +21,6 @@ def source_of(
     file_system: str | None,
     secret: str | None,
 ) -> Source:
-    from ultracluster.serving.endpoint import Source
-
     if file_system is not None and not model.startswith("/"):
         raise ValueError(f"--file-system is for a folder on Lustre, and --model is {model}")
     if model.startswith("s3://"):
@@ -46,8 +42,6 @@ def source_of(
 
 
 def _on_lustre(cluster: Cluster, model: str, group: str, file_system: str | None) -> Source:
-    from ultracluster.serving.endpoint import Source
-
     folder = _folder(cluster, model, group)
     if file_system is None or not _FILE_SYSTEM.fullmatch(file_system):
         raise ValueError(
@@ -96,7 +90,7 @@ def plain_model(cluster: Cluster, model: str, group: str) -> str:
     if model.startswith("s3://"):
         raise ValueError(
             "a plain server reads folders and Hugging Face: link the bucket to Lustre "
-            "(storage.lustre.data_repositories), or serve it by `job endpoint` on HyperPod"
+            "(storage.lustre.data_repositories), or serve it with --endpoint on HyperPod"
         )
     if model.startswith("/"):
         _folder(cluster, model, group)
