@@ -53,10 +53,11 @@ def apply(
 ) -> None:
     """Bring users, teams or Grafana up to date with the file, without a deploy.
 
-    Nodes pull users and teams within two minutes; files of users who are removed stay, teams that are gone
-    are closed without --remove. observability shows what differs, then asks; looking makes a token in Grafana
-    that is deleted at once. Exit code 1 if a part failed, 2 if nothing was written: ids would change hands,
-    or users would be removed and --remove does not say so; 3 if HyperPod's extension is still on its way.
+    Nodes pull users and teams within two minutes; files of users who are removed stay, teams that left the
+    file are closed without --remove. observability shows what differs, then asks; looking makes a token in
+    Grafana that is deleted at once. Exit code 1 if a part failed, 2 if nothing was written: ids would change
+    hands, or users would be removed and --remove does not say so; 3 if HyperPod's extension is still on its
+    way.
     """
     others = {one for options in _OPTIONS.values() for one in options} - set(_OPTIONS[what])
     if given := [option for one, option in typed_options(context).items() if one in others]:

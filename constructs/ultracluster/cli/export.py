@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class What(StrEnum):
-    """What is exported."""
+    """Kinds of export."""
 
     parallelcluster = auto()
     prometheus = auto()

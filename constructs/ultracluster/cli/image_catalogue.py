@@ -51,7 +51,7 @@ def list_images(family: str, os: str, *, as_json: bool) -> None:
 
 
 def is_image(name: str) -> bool:
-    """Whether that is the id of an image, or meant as one: it begins as one, and is no release."""
+    """Return whether that is meant as the id of an image: it begins as one, and is no release."""
     from ultracluster.catalog.images import images
     from ultracluster.software import release_names
 

@@ -1,4 +1,4 @@
-"""`ultracluster software record`: what a node says of its image, as a record of the catalogue."""
+"""`ultracluster software record`: a node's report of its image, as a record of the catalogue."""
 
 from __future__ import annotations
 

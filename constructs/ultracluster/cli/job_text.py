@@ -1,4 +1,4 @@
-"""What `ultracluster job write` and `job submit` share: the text of a job, or exit code 2."""
+"""Text of a job for `ultracluster job write` and `job submit`, or exit code 2."""
 
 from __future__ import annotations
 

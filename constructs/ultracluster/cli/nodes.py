@@ -74,7 +74,7 @@ Timeout = Annotated[int, typer.Option(min=1, help="Minutes to wait at most.")]
 def list_(
     environment: EnvironmentArgument,
     node: Annotated[
-        str | None, typer.Argument(help="Show everything that AWS tells of this node.", show_default=False)
+        str | None, typer.Argument(help="Show everything that AWS reports of this node.", show_default=False)
     ] = None,
     group: Annotated[
         list[str] | None, typer.Option(help="Only this group; may be repeated.", show_default=False)

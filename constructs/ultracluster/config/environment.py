@@ -68,7 +68,7 @@ class Software(Model):
         ]
         | None
     ) = None
-    """Where `ultracluster software mirror` put the release: bucket and prefix in S3. Nodes then download
+    """Mirror that `ultracluster software mirror` made: bucket and prefix in S3. Nodes then download
     nothing from the internet, which `egress: closed` asks for. By default they go to the makers' own
     addresses for what their image lacks."""
     strict: bool = False

@@ -1,4 +1,4 @@
-"""What people ask of a job, and the text that follows: manifests for Kubernetes, or a script for Slurm."""
+"""Requests for a job, and the text that follows: manifests for Kubernetes, or a script for Slurm."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def preload_text(cluster: Cluster, path: str, wishes: Wishes) -> Written:
 
 
 def resilience_of(wishes: Wishes) -> Resilience | None:
-    """What is asked for of failures; None without --resilience.
+    """Answer to failures that is asked for; None without --resilience.
 
     Raises:
         ValueError: a part of it without --resilience, or in another form.
@@ -136,8 +136,9 @@ def resilience_of(wishes: Wishes) -> Resilience | None:
             if value:
                 raise ValueError(f"{name} is for jobs of HyperPod's training operator: --resilience")
         return None
-    if wishes.sizes is not None and not _SIZES.fullmatch(wishes.sizes):
-        raise ValueError(f"--sizes {wishes.sizes!r} has another form than 2,4,8")
+    sizes = wishes.sizes
+    if sizes is not None and not _SIZES.fullmatch(sizes):
+        raise ValueError(f"--sizes {sizes!r} has another form than 2,4,8")
     if wishes.log_line is not None:
         _check_pattern(wishes.log_line)
     return Resilience(
@@ -145,7 +146,7 @@ def resilience_of(wishes: Wishes) -> Resilience | None:
         spares=wishes.spares,
         most_nodes=wishes.most_nodes,
         step=wishes.step,
-        sizes=tuple(int(size) for size in wishes.sizes.split(",")) if wishes.sizes else (),
+        sizes=tuple(int(size) for size in sizes.split(",")) if sizes else (),
         log_line=wishes.log_line,
         log_seconds=wishes.log_seconds,
     )

@@ -1,4 +1,4 @@
-"""What every pod with whole accelerators gets, of a job or of a model server: variables and huge pages."""
+"""Variables and huge pages of every pod with accelerators, of a job or of a model server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people ask of a model server: checked against the environment, and made into objects of Kubernetes."""
+"""Requests for a model server: checked against the environment, and made into objects of Kubernetes."""
 
 from __future__ import annotations
 

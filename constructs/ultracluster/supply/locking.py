@@ -37,7 +37,7 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run of `software lock` goes about it."""
+    """Options of a run of `software lock`."""
 
     cache: Path
     """Folder that keeps downloads between runs."""

@@ -1,1 +1,1 @@
-"""Where the nodes of a Slurm job are in the network, and how far apart."""
+"""Places of the nodes of a Slurm job in the network, and how far apart they are."""

@@ -24,7 +24,7 @@ def grafana_region(grafana: Grafana, home: Region) -> Breaches:
         yield at().breach(
             f"Amazon Managed Grafana is not in {home.name}.",
             drop().noting(
-                "`ultracluster export prometheus` writes the dashboards as files, for a Grafana of yours; "
+                "`ultracluster export prometheus` writes the dashboards as files, for your own Grafana; "
                 "or workspace_id of one that `apply observability` reaches"
             ),
         )
