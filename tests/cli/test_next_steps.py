@@ -33,8 +33,8 @@ STEPS: list[tuple[str, dict[str, Any], int, str]] = [
     ("nodes replace", {"environment": "prod", "dry_run": True}, 0, ""),
     ("nodes replace", {"environment": "prod", "dry_run": False}, 3, "nodes list prod"),
     ("nodes health-check", {"environment": "prod"}, 0, "nodes list prod --status DeepHealthCheckInProgress"),
-    ("cost", {"environment": "prod", "profile": "ops"}, 0, "preflight prod --profile ops"),
-    ("release show", {"release": "2026.11", "profile": "none"}, 0, "release check 2026.11"),
+    ("cost", {"environments": ["prod"], "profile": "ops"}, 0, "preflight prod --profile ops"),
+    ("software lock", {"file": "a.lock", "profile": "none"}, 0, "software show a.lock --check"),
     ("rules", {}, 0, ""),
     ("of tomorrow", {"environment": "prod"}, 0, ""),
 ]
