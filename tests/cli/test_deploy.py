@@ -138,7 +138,7 @@ def test_deploy_runs_every_part_in_order(project: Project) -> None:
     assert context["aws:cdk:enable-path-metadata"] is True
 
 
-@pytest.mark.parametrize(("part", "place"), [("preflight", 0), ("release", 1), ("diff", 2), ("wait", 4)])
+@pytest.mark.parametrize(("part", "place"), [("preflight", 0), ("software", 1), ("diff", 2), ("wait", 4)])
 def test_it_stops_at_the_part_that_fails_with_its_code(project: Project, part: str, place: int) -> None:
     project.statuses[part] = 3
 

@@ -91,7 +91,7 @@ def _deploy_stacks(
     accepted = [word for one in accept for word in ("--accept", one)]
     before: list[tuple[list[str], frozenset[int]]] = [
         (["preflight", name, "--bootstrap", *account], frozenset()),
-        (["release", "lock", "--for", name, *account], frozenset()),
+        (["software", "lock", "--for", name, *account], frozenset()),
         (["diff", name, "--deployed", *accepted, *account], frozenset({1})),  # 1: jobs are disturbed
     ]
     if not stacks_only:
