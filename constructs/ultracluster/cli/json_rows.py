@@ -40,8 +40,8 @@ ROWS = {
     "acceptance.slow_node:Suspect": "nodes busbw others_busbw=others outcome",
     "account.nodes.node:Node": "-name",
     "account.nodes.node:Outcome": "-bad",
-    "account.placement:Seat": "name path ultraserver",
-    "account.queue.queue:QueuedJob": (
+    "jobs.placement.seats:Seat": "name path ultraserver",
+    "jobs.queue.protocol:QueuedJob": (
         "id name user team state detail why nodes wanted_nodes submitted started ended "
         "exit_code restarts log?"
     ),
@@ -94,7 +94,7 @@ ROWS = {
         "instance_type accelerator accelerators memory_gib nodes pflops%3 efa_gbps prices "
         "usd_per_pflops_hour=usd_per_pflops%4 nodes_usd_per_hour=nodes_usd%4 obtainable"
     ),
-    "slurm.placement:Layer": "layer=name switches=spans best",
+    "jobs.placement.spread:Layer": "layer=name switches=spans best",
     "software.solver:Verdict": (
         "id=constraint.id state:str severity=constraint.severity:str title=constraint.title detail "
         "why=constraint.why source=constraint.source date=constraint.date"
