@@ -1,5 +1,6 @@
-"""What the node scripts build from source, built for real, in a Debian root with its compilers.
+"""What the node scripts build from source, built for real, and libfabric, in a Debian root.
 
+No step builds libfabric: the EFA installer brings it, and that of Debian stands for it where no sources are.
 ULTRACLUSTER_SOURCES names a folder with upstream's archives, of any version, named as upstream names them:
 
 - `gdrcopy-2.6.tar.gz`, or `v2.6.tar.gz`
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from debian_root import enter, make_root
+from debian_root import INCLUDE, enter, make_root
 
 VARIABLE = "ULTRACLUSTER_SOURCES"
 GDRCOPY = ("gdrcopy-[0-9]*.tar.gz", "v[0-9]*.tar.gz")
@@ -36,7 +37,7 @@ PLUGIN = ("aws-ofi-nccl-[0-9]*.tar.gz",)
 CUDA = ("nvidia_cuda_runtime*.whl",)
 CUDA_FOR_COMPILERS = ("nvidia_cuda_crt*.whl", "nvidia_cuda_nvcc*.whl")
 
-INCLUDE = "python3,build-essential,libhwloc-dev,libibverbs-dev,autoconf,automake,libtool,pkgconf"
+COMPILERS = f"{INCLUDE},build-essential,libhwloc-dev,libibverbs-dev,autoconf,automake,libtool,pkgconf"
 EFA = "/opt/amazon/efa"
 # The providers of an EFA node, of a test on one machine, and no others: they take most of the time.
 BUILD_LIBFABRIC = f"""set -e
@@ -55,10 +56,14 @@ needs_cuda_for_compilers = pytest.mark.needs_input(
 )
 
 
+def archives(*patterns: str) -> list[Path]:
+    folder = os.environ.get(VARIABLE)
+    return [path for pattern in patterns for path in Path(folder).glob(pattern)] if folder else []
+
+
 def given(patterns: tuple[str, ...]) -> Path:
     """The newest archive of these names."""
-    folder = Path(os.environ[VARIABLE])
-    return max((path for pattern in patterns for path in folder.glob(pattern)), key=numbers)
+    return max(archives(*patterns), key=numbers)
 
 
 def numbers(path: Path) -> list[int]:
@@ -166,7 +171,8 @@ class Node:
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     root = tmp_path_factory.mktemp("builds") / "root"
-    make_root(root, include=INCLUDE, tools=[])
+    # without sources the root that other tests have, too
+    make_root(root, include=COMPILERS if os.environ.get(VARIABLE) else INCLUDE, tools=[])
     (root / "sources").mkdir()
     module_is_here(root)
     cuda_is_here(root)
@@ -182,7 +188,7 @@ def module_is_here(root: Path) -> None:
 
 def cuda_is_here(root: Path) -> None:
     """The wheels have it as nvidia/<part>/{include,lib}; a toolkit as include and lib64."""
-    for wheel in Path(os.environ[VARIABLE]).glob("nvidia_cuda_*.whl"):
+    for wheel in archives("nvidia_cuda_*.whl"):
         with zipfile.ZipFile(wheel) as content:
             for name in content.namelist():
                 place = re.fullmatch(r"nvidia/[^/]+/(include|lib)/(.*[^/])", name)
@@ -196,7 +202,19 @@ def cuda_is_here(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def libfabric(node: Node) -> str:
-    """Its version. No step builds it: the EFA installer brings it, and upstream's build stands for that."""
+    """Its version, in the folder of the EFA installer."""
+    if archives(*LIBFABRIC):
+        build_libfabric(node)
+    else:
+        move_libfabric(node)
+    (node.root / "etc/ld.so.conf.d/000_efa.conf").write_text(f"{EFA}/lib\n")
+    node.run("ldconfig")
+    said = re.search(r"^libfabric: (.+)$", node.run(f"{EFA}/bin/fi_info", "--version"), re.MULTILINE)
+    assert said
+    return said[1]
+
+
+def build_libfabric(node: Node) -> None:
     archive = given(LIBFABRIC)
     work = node.root / "var/tmp/libfabric"
     work.mkdir(parents=True)
@@ -205,9 +223,17 @@ def libfabric(node: Node) -> str:
     )
     node.run("sh", "-c", f"cd /var/tmp/libfabric\n{BUILD_LIBFABRIC}")
     shutil.rmtree(work)
-    (node.root / "etc/ld.so.conf.d/000_efa.conf").write_text(f"{EFA}/lib\n")
-    node.run("ldconfig")
-    return version_of(archive)
+    assert "efa:" in node.run(f"{EFA}/bin/fi_info", "--list").splitlines()
+
+
+def move_libfabric(node: Node) -> None:
+    """Debian's own, to where the EFA installer puts it."""
+    libraries = node.root.glob("usr/lib/*/libfabric.so.1*")
+    for folder, paths in {"bin": [node.root / "usr/bin/fi_info"], "lib": libraries}.items():
+        target = node.root / EFA.lstrip("/") / folder
+        target.mkdir(parents=True)
+        for path in paths:
+            path.rename(target / path.name)
 
 
 def built_once(node: Node, step: str, component: str, version: str) -> str:
@@ -246,9 +272,7 @@ def test_the_library_of_gdrcopy(node: Node) -> None:
     assert said.split() == version.split(".")[:2]
 
 
-@needs_libfabric
 def test_libfabric_is_found_and_proven(node: Node, libfabric: str) -> None:
-    assert "efa:" in node.run(f"{EFA}/bin/fi_info", "--list").splitlines()
     node.lock(libfabric={"version": libfabric, "kind": "bundled"})
     report = node.baked("libfabric")
     assert (report["state"], report["version"]) == ("already", libfabric)
@@ -256,7 +280,6 @@ def test_libfabric_is_found_and_proven(node: Node, libfabric: str) -> None:
     assert [packed >> 16, packed & 0xFFFF] == [int(number) for number in libfabric.split(".")[:2]]
 
 
-@needs_libfabric
 def test_another_libfabric_that_the_loader_prefers_is_told(node: Node, libfabric: str) -> None:
     other = node.root / "opt/other/lib"
     shutil.copytree(node.root / EFA.lstrip("/") / "lib", other, symlinks=True)

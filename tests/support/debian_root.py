@@ -19,7 +19,8 @@ SCRIPTS = ROOT / "lifecycle_scripts"
 KEPT_DAYS = 7
 """How long a root serves later runs: debootstrap takes a minute, and its updates are not what is tested."""
 INCLUDE = (
-    "curl,gpg,ldap-utils,libnss-sss,libpam-sss,openssh-client,openssh-server,openssl,python3,slapd,sssd-ldap"
+    "curl,gpg,ldap-utils,libfabric-bin,libnss-sss,libpam-sss,openssh-client,openssh-server,openssl,python3,"
+    "slapd,sssd-ldap"
 )
 """Packages beside the smallest set, for all tests of nodes without compilers: they share one root."""
 WASTE = (
