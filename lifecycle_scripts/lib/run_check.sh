@@ -76,7 +76,7 @@ run_check::dead_ms() {
 run_check::start() {
   local status
   set -m
-  HEALTH_FOUND=$1/found HEALTH_NEXT=$1/next bash "$ULTRACLUSTER_HOME/lib/run_check.sh" --inside "$CHECK" "$VERB" >"$1/out" 2>"$1/err" </dev/null &
+  HEALTH_FOUND=$1/found HEALTH_NEXT=$1/next run_check::inside "$CHECK" "$VERB" >"$1/out" 2>"$1/err" </dev/null &
   echo "$!"
   wait "$!" 2>/dev/null
   status=$?
@@ -160,9 +160,9 @@ run_check::fault() {
   return 1
 }
 
-# The look itself, in a process group of its own
+# The look itself, in a process group of its own that what it starts belongs to, too
 run_check::inside() {
-  set -Eeuo pipefail
+  set +m -Eeuo pipefail
   local -r check=$1 verb=$2
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/health/$check.sh"
@@ -191,9 +191,4 @@ run_check::is_well() {
   printf '{"check": "%s", "verb": "%s", "result": "ok", "code": "ok", "detail": %s}\n' "$check" "$verb" "$text"
 }
 
-if [[ ${1:-} == --inside ]]; then
-  shift
-  run_check::inside "$@"
-else
-  run_check::main "$@"
-fi
+run_check::main "$@"
