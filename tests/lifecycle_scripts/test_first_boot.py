@@ -58,8 +58,10 @@ def _sort(boot: Boot) -> tuple[object, ...]:
     # the compute nodes of every environment boot the newest image and an invented one, too
     environment = boot.config.name if node.role == "compute" and (variant.newer or not recorded) else ""
     image = (boot.image.family, boot.image.os, boot.image.arch) if recorded else (boot.image.family,)
-    if variant.newer and node.role != "compute":
-        image = ()  # of what an invented image changes, these nodes have the same everywhere
+    if variant.newer:
+        image = ()  # one invented image: over the recorded one it is newer than the newest known, too
+    if variant == Variant(newer=True):
+        environment = accelerator = ""  # the Lustre client is installed, which no other software depends on
     mirrored = recorded and not variant.newer and node.role == "login" and bool(node.cluster.get("mirror"))
     return (variant, image, node.role, accelerator, environment, mirrored)
 
