@@ -76,7 +76,7 @@ readonly ENTRY_EARLIER=$ULTRACLUSTER_ROOT/run/ultracluster/degraded-earlier
 # entry::main STEP...: runs the steps in this order. One that the node cannot be without ends the run when it fails; without
 # others the node is degraded.
 entry::main() {
-  local step
+  local step minutes
   export LC_ALL=C
   # A test's PATH is its own.
   [[ -n $ULTRACLUSTER_ROOT ]] || entry::path
@@ -85,14 +85,15 @@ entry::main() {
   trap entry::stopped TERM INT HUP
 
   ENTRY_IDENTIFY=${ENTRY_IDENTIFY:-entry::identify_hyperpod}
-  if [[ $ENTRY_IDENTIFY == entry::identify_hyperpod && ! -e $(node::resource_config) ]]; then
-    log::info "no $(node::resource_config): an image is being built, nothing to do"
+  if [[ $ENTRY_IDENTIFY == entry::identify_hyperpod && ! -e $RESOURCE_CONFIG ]]; then
+    log::info "no $RESOURCE_CONFIG: an image is being built, nothing to do"
     return 0
   fi
 
   ENTRY_STAGE=lock
   # An orchestrator may try again while the first try still works: that one ends within the time of a run.
-  lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-$((60 * $(steps::run_minutes "$ENTRY_NAME")))}" ||
+  steps::run_minutes minutes "$ENTRY_NAME"
+  lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-$((60 * minutes))}" ||
     entry::fail "another run of these scripts does not end"
   export ULTRACLUSTER_LOCK=$LOCK_DESCRIPTOR
   [[ ! -e $REPORT_READY ]] || rm -f -- "$REPORT_READY"
@@ -100,7 +101,8 @@ entry::main() {
   ENTRY_STAGE=node
   command -v python3 >/dev/null || entry::fail "this image has no python3, with which the scripts read their configuration"
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
-  verb::begin_run "$ENTRY_STARTED" "$(steps::run_minutes "$ENTRY_NAME")"
+  steps::run_minutes minutes "$ENTRY_NAME"
+  verb::begin_run "$ENTRY_STARTED" "$minutes"
   entry::with_own "$@"
   set -- "${ENTRY_LEFT[@]}"
   if steps::need_release "$@"; then
@@ -125,11 +127,14 @@ entry::main() {
 
 # entry::with_own STEP...: sets ENTRY_LEFT, the same with the team's own steps in the place of `own`.
 entry::with_own() {
-  local step own=()
-  mapfile -t own < <(steps::own)
+  local step own
   ENTRY_LEFT=()
   for step in "$@"; do
-    if [[ $step == own ]]; then ENTRY_LEFT+=("${own[@]}"); else ENTRY_LEFT+=("$step"); fi
+    [[ $step == own ]] || { ENTRY_LEFT+=("$step") && continue; }
+    for own in ${NODE_STEPS:-}; do # `proxy` of own_steps/10_proxy.sh
+      own=${own#??_}
+      ENTRY_LEFT+=("${own%:*}")
+    done
   done
 }
 
@@ -167,15 +172,15 @@ entry::end() {
   elif [[ -e $ENTRY_EARLIER ]]; then
     mapfile -t earlier <"$ENTRY_EARLIER"
     ENTRY_DEGRADED=("${earlier[@]:0:${#earlier[@]}-2}" "${ENTRY_DEGRADED[@]}")
-    ENTRY_LOST=$(entry::joined '; ' "${earlier[-2]}" "$ENTRY_LOST")
-    ENTRY_OLDER=$(entry::joined ', ' "${earlier[-1]}" "$ENTRY_OLDER")
+    entry::join ENTRY_LOST '; ' "${earlier[-2]}" "$ENTRY_LOST"
+    entry::join ENTRY_OLDER ', ' "${earlier[-1]}" "$ENTRY_OLDER"
     rm -f -- "$ENTRY_EARLIER"
   fi
   ((${#ENTRY_DEGRADED[@]} == 0)) || state=degraded
   state::tell "$ENTRY_NAME" "$state"
   entry::seconds seconds
   older=${ENTRY_OLDER:+keeps older $ENTRY_OLDER}
-  reason=$(entry::joined '; ' "$ENTRY_LOST" "$older")
+  entry::join reason '; ' "$ENTRY_LOST" "$older"
   entry::report "$state" "$seconds" "$reason"
   if [[ $state == degraded ]]; then
     printf -v names '%s, ' "${ENTRY_DEGRADED[@]}"
@@ -185,8 +190,8 @@ entry::end() {
   fi
 }
 
-# entry::joined MARK A B: both, where both are there
-entry::joined() { printf '%s' "$2${2:+${3:+$1}}$3"; }
+# entry::join VARIABLE MARK A B: both, where both are there
+entry::join() { printf -v "$1" '%s' "$3${3:+${4:+$2}}$4"; }
 
 # entry::report STATE SECONDS REASON
 entry::report() {

@@ -41,7 +41,7 @@ health::identify() {
     source "$ULTRACLUSTER_HOME/lib/$library.sh"
   done
   export ULTRACLUSTER_LOG=/dev/null
-  if [[ -e $(node::resource_config) ]]; then
+  if [[ -e $RESOURCE_CONFIG ]]; then
     ULTRACLUSTER_NODE_DEADLINE=0 node::load || true
   else
     node::load_here '' '' || true

@@ -28,11 +28,11 @@ image_family::os() {
 # The most specific first: HyperPod's and PCS's images are built on DLAMI and carry its files, too.
 image_family::detect() {
   local -r root=$ULTRACLUSTER_ROOT
-  local resources
-  resources=$(node::resource_config)
-  if [[ -e $resources ]]; then
+  local resources=''
+  if [[ -e $RESOURCE_CONFIG ]]; then
+    IFS= read -r -d '' resources <"$RESOURCE_CONFIG" || true
     # HyperPod writes it before any script runs; ClusterType is Slurm or Kubernetes.
-    if grep -Eqs '"ClusterType" *: *"Kubernetes"|"KubernetesConfig" *: *\{' "$resources"; then
+    if [[ $resources =~ \"ClusterType\"\ *:\ *\"Kubernetes\"|\"KubernetesConfig\"\ *:\ *\{ ]]; then
       echo hyperpod-eks
     else
       echo hyperpod-slurm

@@ -14,7 +14,7 @@ lock::hold() {
   local descriptor
   [[ -d ${file%/*} ]] || mkdir -p "${file%/*}"
   # Root's to read, too: whoever may open it may lock it.
-  (umask 077 && : >>"$file")
+  [[ -e $file ]] || (umask 077 && : >>"$file")
   exec {descriptor}>>"$file"
   # shellcheck disable=SC2034 # the caller's
   LOCK_DESCRIPTOR=$descriptor

@@ -9,9 +9,7 @@ source "${BASH_SOURCE[0]%/*}/retry.sh"
 source "${BASH_SOURCE[0]%/*}/image_family.sh"
 
 # Written by HyperPod before any script runs; the variable is HyperPod's own.
-node::resource_config() {
-  printf '%s' "${SAGEMAKER_RESOURCE_CONFIG_PATH:-$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json}"
-}
+readonly RESOURCE_CONFIG=${SAGEMAKER_RESOURCE_CONFIG_PATH:-$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json}
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
 # NODE_LOCAL_NVME_DISKS; NODE_ACCELERATOR_NAME (EC2's, "H100"), NODE_EFA_LAYOUTS (other right numbers of interfaces), NODE_NVSWITCH, NODE_IMEX and NODE_GDS (yes, no), NODE_MIG (profiles of each GPU), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty
@@ -81,7 +79,7 @@ node::addresses() {
 node::describe() {
   local addresses
   mapfile -t addresses < <(node::addresses)
-  python3 -IS - "$(node::resource_config)" "$ULTRACLUSTER_HOME/cluster.json" "$(node::primary_address)" "${addresses[@]}" <<'PYTHON'
+  python3 -IS - "$RESOURCE_CONFIG" "$ULTRACLUSTER_HOME/cluster.json" "$(node::primary_address)" "${addresses[@]}" <<'PYTHON'
 import ipaddress, json, os, re, sys
 
 GIVE_UP = 78

@@ -14,17 +14,18 @@ lock::let_go # held by who waits for this process
 file=$ULTRACLUSTER_HOME/steps/$1.sh
 # One of a team's own
 [[ -e $file ]] || for file in "$ULTRACLUSTER_HOME"/own_steps/[0-9][0-9]_"$1".sh; do :; done
-# Of the libraries those that the step names (files::, FILES_): to read all of them takes longer than most looks.
-IFS= read -r -d '' text <"$file" || true
-for path in "$ULTRACLUSTER_HOME"/lib/*.sh; do
-  name=${path##*/} name=${name%.sh}
-  [[ $name != step && ($text == *"$name::"* || $text == *"${name^^}_"*) ]] || continue
+# Its line "# Libraries: NAME..." says what it calls: to read all of them takes longer than most looks.
+libraries="files mounts packages retry"
+while IFS= read -r text && [[ $text == '#'* ]]; do [[ $text != '# Libraries:'* ]] || libraries=${text#*:}; done <"$file"
+for library in $libraries; do
   # shellcheck source=/dev/null
-  source "$path"
+  source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
 # shellcheck source=/dev/null
 source "$file"
-unset text path name library file
+unset text libraries library file
+# Steps of the release have what it says of their components.
+[[ -z ${ULTRACLUSTER_LIB_RELEASE:-} || ! -e $RELEASE_FACTS ]] || release::facts
 
 # run_verb::run STEP VERB: what fails in it ends this shell, with the cause told.
 run_verb::run() {
@@ -65,7 +66,6 @@ case $2 in
   needs)
     run_verb::detect "$1"
     ((DETECTED == STEP_ABSENT)) || exit 0
-    release::facts
     needs=$(run_verb::run "$1" needs)
     for component in $needs; do
       # What comes from a repository is downloaded where it is installed.
@@ -73,7 +73,6 @@ case $2 in
     done
     ;;
   fetch)
-    release::facts
     for component in "${@:3}"; do software::fetch "$component"; done
     ;;
   *) run_verb::run "$1" "$2" ;;

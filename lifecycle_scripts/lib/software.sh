@@ -17,7 +17,6 @@ readonly SOFTWARE_WORK=$FILES_WORK/builds
 software::for() {
   local -r component=$1
   shift
-  release::facts
   step::about "$component"
   [[ -n ${RELEASE["$component.version"]:-} ]] || step::not_applicable "release $CLUSTER_RELEASE has no $component"
   [[ " $* " == *" $NODE_ROLE "* ]] || step::not_applicable "a $NODE_ROLE node needs no $component"

@@ -70,24 +70,15 @@ steps::of() {
   printf '%s\n' "${steps[@]}"
 }
 
-# steps::own: the team's own steps of this node, one per line, by name: `proxy` of own_steps/10_proxy.sh
-steps::own() {
-  local step
-  for step in ${NODE_STEPS:-}; do
-    step=${step#??_}
-    printf '%s\n' "${step%:*}"
-  done
-}
-
 steps::is_own() {
   [[ " ${NODE_STEPS:-}" == *" "[0-9][0-9]"_$1:"* ]]
 }
 
-# steps::run_minutes ENTRY
+# steps::run_minutes VARIABLE ENTRY
 steps::run_minutes() {
-  local minutes=${STEPS_RUN_MINUTES[${1:-none}]:-$STEPS_RUN_MINUTES_ELSE}
-  [[ -z ${CLUSTER_BUDGET_MINUTES:-} ]] || minutes=$((CLUSTER_BUDGET_MINUTES * ${STEPS_RUN_SHARE[${1:-none}]:-100} / 100))
-  echo "$((minutes > 0 ? minutes : 1))"
+  local run_minutes=${STEPS_RUN_MINUTES[${2:-none}]:-$STEPS_RUN_MINUTES_ELSE}
+  [[ -z ${CLUSTER_BUDGET_MINUTES:-} ]] || run_minutes=$((CLUSTER_BUDGET_MINUTES * ${STEPS_RUN_SHARE[${2:-none}]:-100} / 100))
+  printf -v "$1" '%d' "$((run_minutes > 0 ? run_minutes : 1))"
 }
 
 # steps::need_release STEP...: is there one that reads the release?

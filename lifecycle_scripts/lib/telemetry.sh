@@ -32,7 +32,6 @@ telemetry::runs_here() { [[ -n ${CLUSTER_METRICS:-} && -z ${NODE_BAKE:-} ]]; }
 
 # telemetry::released COMPONENT: ends `detect` where metrics are collected, and the release does not have what it takes.
 telemetry::released() {
-  release::facts
   step::about "$1"
   [[ -n ${RELEASE["$1.version"]:-} || -z ${CLUSTER_METRICS:-} ]] || step::fail "release $CLUSTER_RELEASE has no $1"
 }

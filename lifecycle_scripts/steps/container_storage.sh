@@ -1,13 +1,11 @@
 # shellcheck shell=bash
+# Libraries: files mounts
 # What container runtimes and the kubelet write, on a large disk: an image of a training framework takes 20 to 40 GB unpacked,
 # the root disk has 20 to 100. The work is in files/container_storage.sh, which also runs at boot. On HyperPod's EKS the data
 # volume (AWS's sample puts both there), elsewhere the local disks that /scratch is on, which keeps what is left of them.
 #
 # On Amazon EKS nodeadm then also pulls images in parallel: FastImagePull is for fast disks, and is ignored on small nodes
 # (awslabs/amazon-eks-ami, nodeadm/doc/examples.md).
-
-# shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
-source "$ULTRACLUSTER_HOME/lib/mounts.sh"
 
 readonly CONTAINER_STORAGE_TOOL=/usr/local/sbin/ultracluster-container-storage
 readonly CONTAINER_STORAGE_UNIT=/etc/systemd/system/ultracluster-container-storage.service

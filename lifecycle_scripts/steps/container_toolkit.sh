@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: software
 # The NVIDIA container toolkit. Its four packages must have one version (NVIDIA/nvidia-container-toolkit#1093).
 
 container_toolkit::detect() {
@@ -15,12 +16,10 @@ container_toolkit::version() {
 container_toolkit::needs() { software::lacking container-toolkit "$(container_toolkit::version)"; }
 
 container_toolkit::install() {
-  release::facts
   software::install container-toolkit
   software::clean container-toolkit
 }
 
 container_toolkit::verify() {
-  release::facts
   software::proven container-toolkit "$(container_toolkit::version)" "nvidia-ctk"
 }

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: software
 # The CUDA toolkit under /usr/local/cuda-X.Y, several of them side by side on most images.
 
 cuda_runtime::detect() {
@@ -27,12 +28,10 @@ cuda_runtime::version() {
 cuda_runtime::needs() { software::lacking cuda-runtime "$(cuda_runtime::version)"; }
 
 cuda_runtime::install() {
-  release::facts
   software::install cuda-runtime
   software::clean cuda-runtime
 }
 
 cuda_runtime::verify() {
-  release::facts
   software::proven cuda-runtime "$(cuda_runtime::version)" "under /usr/local"
 }

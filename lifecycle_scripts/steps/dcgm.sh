@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: contract software
 # DCGM: health checks and metrics of GPUs.
 
 dcgm::detect() {
@@ -17,7 +18,6 @@ dcgm::needs() { software::lacking dcgm "$(dcgm::version)"; }
 
 dcgm::install() {
   local version
-  release::facts
   version=$(dcgm::version)
   contract::fits dcgm "$version" || software::install dcgm
   software::start nvidia-dcgm || step::fail "nvidia-dcgm.service does not start: see journalctl -u nvidia-dcgm"
@@ -25,7 +25,6 @@ dcgm::install() {
 }
 
 dcgm::verify() {
-  release::facts
   software::runs nvidia-dcgm || step::fail "nvidia-dcgm.service does not run: see journalctl -u nvidia-dcgm"
   software::proven dcgm "$(dcgm::version)" "nvidia-dcgm.service runs"
 }

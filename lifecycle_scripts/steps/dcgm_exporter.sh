@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: contract files packages software telemetry
 # The DCGM exporter: metrics of GPUs, by the jobs that have them. It asks the host engine that runs here (dcgm.sh), and starts none.
 # Which job has which GPU is in files that parts of Slurm's prolog and epilog keep: never a reason for a job to fail.
 
@@ -99,7 +100,6 @@ dcgm_exporter::install() {
     return 0
   fi
   if ! dcgm_exporter::is_head; then
-    release::facts
     contract::fits dcgm-exporter "$(dcgm_exporter::version)" || dcgm_exporter::program
   fi
   telemetry::runs_here || return 0
@@ -143,7 +143,6 @@ dcgm_exporter::verify() {
     step::message "in the folders that nodes share"
     return 0
   fi
-  release::facts
   step::about dcgm-exporter
   [[ -z $missing ]] || step::fail "not as it should be: ${missing//$'\n'/, }"
   software::proven dcgm-exporter "$(dcgm_exporter::version)" "jobs of GPUs: $(dcgm_exporter::jobs)"

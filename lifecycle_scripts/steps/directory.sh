@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files packages
 # People's accounts from a directory (LDAP, Microsoft Active Directory), through SSSD and over TLS. No domain is joined: each new
 # or replaced node would have to be, with an account that may add computers, and leave one behind when it goes. A directory that
 # does not answer stops nothing: whom a node knows it goes on knowing, and it joins degraded. The work is in files/directory.py.

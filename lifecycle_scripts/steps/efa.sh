@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: devices packages software
 # The EFA installer: kernel module, rdma-core, libfabric, Open MPI and the NCCL plugin, all of one release.
 # On EKS images only the module and rdma-core: libfabric and the plugin are in the containers there.
 
@@ -40,7 +41,6 @@ efa::needs() { echo efa-installer; }
 
 efa::install() {
   local options=(-y --mpi=openmpi4)
-  release::facts
   ! efa::is_minimal || options=(-y --minimal)
   software::unpack efa-installer
   # An earlier run may have held them (holds.sh).
@@ -58,7 +58,6 @@ efa::install() {
 
 efa::verify() {
   local module devices
-  release::facts
   module=$(software::module efa)
   [[ -n $module ]] || step::fail "no efa module for this kernel: are its headers installed?"
   if [[ -z ${NODE_BAKE:-} ]]; then

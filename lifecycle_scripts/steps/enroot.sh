@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: software
 # enroot: containers without privileges, for pyxis.
 
 enroot::detect() {
@@ -14,12 +15,10 @@ enroot::version() {
 enroot::needs() { software::lacking enroot "$(enroot::version)"; }
 
 enroot::install() {
-  release::facts
   software::install enroot
   software::clean enroot
 }
 
 enroot::verify() {
-  release::facts
   software::proven enroot "$(enroot::version)" "enroot"
 }

@@ -1,9 +1,7 @@
 # shellcheck shell=bash
+# Libraries: files mounts
 # enroot's configuration: where it unpacks containers and keeps what it downloads, and the hooks without which `srun --mpi=pmix --container-image` has no
 # PMIx in the container. What the image has configured stays, but for paths in the users' homes.
-
-# shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
-source "$ULTRACLUSTER_HOME/lib/mounts.sh"
 
 readonly ENROOT_CONFIG_MAIN=/etc/enroot/enroot.conf
 readonly ENROOT_CONFIG_OWN=/etc/enroot/enroot.conf.d/90-ultracluster.conf

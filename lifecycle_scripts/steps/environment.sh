@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # The few environment variables that help; libraries are found through the loader's configuration, never LD_LIBRARY_PATH.
 
 readonly ENVIRONMENT_PROFILE=/etc/profile.d/ultracluster.sh

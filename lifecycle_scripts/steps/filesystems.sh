@@ -1,8 +1,6 @@
 # shellcheck shell=bash
+# Libraries: files mounts network retry
 # The shared file systems that cluster.json names, mounted now and after every boot.
-
-# shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
-source "$ULTRACLUSTER_HOME/lib/mounts.sh"
 
 # Written by FSx's set-up of the EFA client. The mount waits for it and does not require it, as FSx's guide writes: without
 # EFA a node still has its file system, over TCP.

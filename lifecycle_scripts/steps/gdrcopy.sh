@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: contract files packages software version
 # GDRCopy: libgdrapi, and the kernel module gdrdrv through DKMS. From 2.6 on and with a driver of CUDA 13.3 or newer the
 # library can do without the module: there its absence is a warning. On Kubernetes the module is all that a node needs.
 
@@ -100,7 +101,6 @@ gdrcopy::needs() {
 }
 
 gdrcopy::install() {
-  release::facts
   if gdrcopy::only_module; then
     if ! contract::fits gdrcopy "$(gdrcopy::module_version)"; then
       software::unpack gdrcopy
@@ -175,7 +175,6 @@ EOT
 
 gdrcopy::verify() {
   local module path
-  release::facts
   module=$(software::module gdrdrv)
   if gdrcopy::only_module; then
     [[ -z $module ]] || gdrcopy::is_loaded || step::fail "gdrdrv $module is here, but cannot be loaded"

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files health
 # The health loop: checks of this node at each boot, before jobs, after failed ones and in between, a service that follows the
 # kernel's log, and what is done about a fault (health_loop/decide.py). All of it lies in one folder, so that a node works without
 # these scripts.

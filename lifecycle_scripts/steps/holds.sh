@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files packages
 # What an unattended upgrade must not move: the kernel, to which modules are bound, driver and fabric manager, which must have one
 # version, NCCL, DCGM, EFA, the Lustre client, enroot and the container toolkit (aws/aws-parallelcluster#2095, #7502;
 # awslabs/awsome-distributed-ai#690). Nor may apt bring the distribution's NVIDIA driver beside the image's, and no upgrade may

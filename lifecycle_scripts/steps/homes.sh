@@ -1,13 +1,9 @@
 # shellcheck shell=bash
+# Libraries: home mounts
 # The image's users on a fresh shared file system: mounted over their homes, it hides these, and the session user has none
 # (awslabs/awsome-distributed-ai copies homes over its mounts, too). What the image has is looked at beneath the mount, so it
 # does not matter how often the node has booted. Others get a home when an administrator makes them one, or from
 # pam_mkhomedir.
-
-# shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
-source "$ULTRACLUSTER_HOME/lib/mounts.sh"
-# shellcheck source-path=SCRIPTDIR source=../lib/home.sh
-source "$ULTRACLUSTER_HOME/lib/home.sh"
 
 readonly HOMES_UNDER=/run/ultracluster/under
 

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # Slurm's prolog on PCS, at the path that the cluster's setting `Prolog` names, and the part of it that UltraServers need
 # (AWS PCS User Guide, "Configure UltraServer instances"). The setting is the cluster's and the path must be there on every
 # node, so both lie on all of them, also where no UltraServer is yet: elsewhere they do nothing.

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # Users' jobs get to S3 by a role of their own: a service hands its credentials to whoever asks at a socket, by the user that the
 # kernel names (files/job_credentials.py). SDKs find it through an AWS configuration that login shells and containers have.
 

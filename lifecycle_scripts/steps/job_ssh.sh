@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files mounts
 # People reach compute nodes by SSH only where a job of theirs runs: Slurm's pam_slurm_adopt lets them in, and makes what they
 # start a part of that job, which ends with it. Without the module nobody but administrators gets in: it is made of Slurm's own
 # sources, not of its headers (contribs/pam_slurm_adopt), and a module of another Slurm asks the job's daemon in a language that it

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: software
 # Libfabric is part of the EFA installer: its version, and that no other copy comes before it.
 
 libfabric::detect() {
@@ -16,14 +17,12 @@ libfabric::version() {
 }
 
 libfabric::install() {
-  release::facts
   step::fail "libfabric is $(libfabric::version), release $CLUSTER_RELEASE needs ${RELEASE['libfabric.version']}: it is part of the EFA installer, which has not brought it"
 }
 
 # The first that the loader knows is the one that programs get (aws/aws-ofi-nccl#889).
 libfabric::verify() {
   local first
-  release::facts
   first=$(ldconfig -p 2>/dev/null | awk '/libfabric\.so\.1 / && !found { found = $NF } END { print found }')
   case $first in
     '' | /opt/amazon/efa/*) ;;

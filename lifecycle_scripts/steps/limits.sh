@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # What users, slurmd and pods may lock, open and start; shared memory that outlives a logout; huge pages for EFA.
 # The figures and their sources are in the files that this step installs.
 

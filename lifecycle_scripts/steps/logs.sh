@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # Log rotation: our own logs, and Slurm's where the image does not rotate them. AWS's scripts for HyperPod do so, too
 # (awslabs/awsome-distributed-ai, base-config, enable_slurm_log_rotation); ParallelCluster's image has its own.
 

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: software version
 # The Lustre client of FSx: a module for the running kernel, and mount.lustre. Its modules are built for one kernel each; a
 # kernel that the release does not know is tried. On Kubernetes over TCP the container of the CSI driver mounts and needs
 # the module alone; a node without it still takes pods that need no Lustre.
@@ -51,7 +52,6 @@ lustre_client::needs() { echo lustre-client; }
 
 lustre_client::install() {
   local kernel names said cause
-  release::facts
   kernel=$(uname -r)
   # On Ubuntu the package of the modules is named after its kernel; the one without it would follow the newest kernel.
   names=${RELEASE['lustre-client.packages']:-}
@@ -77,7 +77,6 @@ lustre_client::lacks() {
 
 lustre_client::verify() {
   local module
-  release::facts
   module=$(software::module lustre)
   [[ -n $module ]] || lustre_client::lacks "no Lustre module for kernel $(uname -r)"
   lustre_client::knows_kernel "$(uname -r)" || log::warn "kernel $(uname -r) is not in the Lustre matrix of release $CLUSTER_RELEASE"

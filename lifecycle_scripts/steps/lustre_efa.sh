@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files lnet mounts retry software version
 # Lustre over EFA: FSx's own set-up script, the image's where it has one, else that of the release. Only where the file
 # system was created for it and the instance type can do it; everywhere else Lustre uses TCP.
 #
@@ -6,11 +7,6 @@
 # Lustre was loaded before, only a few interfaces attach and nothing says so (aws/aws-parallelcluster-cookbook#3251). So what
 # is mounted is unmounted, the modules are unloaded, and the state afterwards is what counts: on a first boot the script
 # ends with an error although all is well, as systemd replaces the job that it started.
-
-for library in mounts lnet; do
-  # shellcheck source=/dev/null
-  source "$ULTRACLUSTER_HOME/lib/$library.sh"
-done
 
 readonly LUSTRE_EFA_UNIT=configure-efa-fsx-lustre-client
 readonly LUSTRE_EFA_LIMITER=/usr/local/sbin/ultracluster-lustre-efa-interfaces
@@ -114,7 +110,6 @@ lustre_efa::needs() {
 }
 
 lustre_efa::install() {
-  release::facts
   LUSTRE_EFA_SOURCE='' LUSTRE_EFA_AUTOMOUNT=''
   lustre_efa::limit_boot
   lustre_efa::is_bound || ! lustre_efa::has_enough || lustre_efa::limit
@@ -284,7 +279,6 @@ lustre_efa::reason() {
 
 lustre_efa::verify() {
   local bound
-  release::facts
   bound=$(lnet::interfaces efa)
   lustre_efa::is_bound || step::fail "$(lustre_efa::reason)"
   lustre_efa::limits_boot || step::fail "$LUSTRE_EFA_LIMIT is not right: after a boot LNet would have other EFA interfaces"

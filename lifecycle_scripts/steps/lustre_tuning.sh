@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # What FSx asks of large Lustre clients: options of the kernel modules, which have to be there before these are loaded, and
 # parameters of what is mounted. The work is in files/lustre_tuning.sh, which a timer runs, too.
 

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files steps
 # The instance metadata is for services: who reaches it has the credentials of the node's role. Users are refused, in containers as
 # well; their jobs get to S3 by a role of their own (job_access.sh). The work is in files/metadata_access.sh, which also runs at boot.
 

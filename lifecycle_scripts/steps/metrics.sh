@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: contract files software telemetry
 # The agent that sends metrics of this node to the workspace (Prometheus in agent mode), the collectors of what no exporter has
 # (metrics/), and the folder where training jobs leave their figures. What is missing degrades the view, never the node.
 
@@ -97,7 +98,6 @@ metrics::install() {
     metrics::take_away
     return 0
   fi
-  release::facts
   telemetry::runs_here || { metrics::program && return 0; }
   metrics::agent_user
   files::install_missing < <(metrics::files)
@@ -152,7 +152,6 @@ metrics::verify() {
     step::message "taken away"
     return 0
   fi
-  release::facts
   step::about prometheus
   missing=$(metrics::missing)
   [[ -z $missing ]] || step::fail "not as it should be: ${missing//$'\n'/, }"

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: packages software
 # NCCL for programs that do not bring their own, as the wheels of frameworks do.
 
 nccl::detect() {
@@ -22,12 +23,10 @@ nccl::version() {
 nccl::needs() { software::lacking nccl "$(nccl::version)"; }
 
 nccl::install() {
-  release::facts
   software::install nccl
   software::clean nccl
 }
 
 nccl::verify() {
-  release::facts
   software::proven nccl "$(nccl::version)" "libnccl.so.2"
 }

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: software
 # The programs of nccl-tests, which the acceptance job runs. Those that an image brings do as well.
 
 nccl_tests::detect() {
@@ -26,7 +27,6 @@ nccl_tests::needs() { echo nccl-tests; }
 nccl_tests::install() {
   local -r root=$ULTRACLUSTER_ROOT
   local own
-  release::facts
   own=$(nccl_tests::own)
   software::needs make g++
   [[ -x $root/usr/local/cuda/bin/nvcc ]] || step::fail "nccl-tests is built with /usr/local/cuda/bin/nvcc, and there is none"
@@ -41,7 +41,6 @@ nccl_tests::install() {
 
 nccl_tests::verify() {
   local path
-  release::facts
   path=$(nccl_tests::path)
   [[ -n $path ]] || step::fail "there is no all_reduce_perf after the set-up"
   [[ $path != /opt/ultracluster/* ]] || step::version "${RELEASE['nccl-tests.version']}"

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: contract packages software
 # Trainium and Inferentia: the driver, and on nodes without Kubernetes the runtime and collectives of the same SDK.
 
 neuron::detect() {
@@ -36,7 +37,6 @@ neuron::needs() {
 
 neuron::install() {
   local component found components=()
-  release::facts
   mapfile -t components < <(neuron::components)
   for component in "${components[@]}"; do
     [[ -n ${RELEASE["$component.version"]:-} ]] || continue
@@ -48,7 +48,6 @@ neuron::install() {
 
 neuron::verify() {
   local component
-  release::facts
   step::about neuron-driver
   [[ -n ${NODE_BAKE:-} ]] || [[ -n $(compgen -G "$ULTRACLUSTER_ROOT/dev/neuron*") ]] || step::fail "the neuron module shows no device"
   while read -r component; do

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: fetch software
 # NIXL, the transfer library of inference servers, for those who ask for it. Its wheel is unpacked into a folder of its own,
 # which programs name in PYTHONPATH. It is built for one Python (nixl_cu13-1.5.1-cp312-...), brings all it links to but
 # libfabric and CUDA, and needs numpy. Programs import `nixl`: the wheel of that name, or a few lines of ours.
@@ -18,7 +19,6 @@ nixl::needs() { echo nixl; }
 nixl::install() {
   local wheel
   local -r staged=$SOFTWARE_WORK/nixl/staged
-  release::facts
   software::require nixl
   software::fetch nixl
   rm -rf -- "$staged"
@@ -51,7 +51,6 @@ EOT
 
 nixl::verify() {
   local own said
-  release::facts
   own=$(nixl::own)
   [[ -d $ULTRACLUSTER_ROOT$own ]] || step::fail "there is no $own after the set-up"
   # The library itself, without numpy, which the system's Python may lack

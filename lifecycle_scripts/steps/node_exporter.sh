@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: contract software telemetry
 # node_exporter: metrics of the machine, and of the files that the collectors write (metrics.sh). On every node of a cluster that
 # collects metrics; for the node's own agent only.
 
@@ -38,7 +39,6 @@ node_exporter::install() {
     telemetry::take_away "$NODE_EXPORTER_UNIT"
     return 0
   fi
-  release::facts
   contract::fits node-exporter "$(node_exporter::version)" || node_exporter::program
   telemetry::runs_here || return 0
   telemetry::user "$TELEMETRY_EXPORTERS"
@@ -58,7 +58,6 @@ node_exporter::verify() {
     step::message "taken away"
     return 0
   fi
-  release::facts
   step::about node-exporter
   missing=$(node_exporter::missing)
   [[ -z $missing ]] || step::fail "not as it should be: ${missing//$'\n'/, }"

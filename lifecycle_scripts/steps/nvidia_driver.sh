@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: devices packages software version
 # The NVIDIA driver, its persistence daemon, and the fabric manager where GPUs are joined by NVSwitches.
 # Every image for GPU nodes brings its own driver; a second one breaks it. It is installed on a plain system only.
 
@@ -56,7 +57,6 @@ nvidia_driver::persists() {
 
 nvidia_driver::install() {
   local version
-  release::facts
   nvidia_driver::branches
   version=$(software::module nvidia)
   if ! software::fits nvidia-driver "$version"; then
@@ -108,7 +108,6 @@ nvidia_driver::without_gpu() {
 
 nvidia_driver::verify() {
   local version
-  release::facts
   nvidia_driver::branches
   version=$(software::module nvidia)
   step::about nvidia-driver

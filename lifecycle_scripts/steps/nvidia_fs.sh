@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files software
 # nvidia-fs, the kernel module of GPUDirect Storage, where Lustre uses EFA and FSx supports it on the instance type. FSx has
 # it built for 128 peers: the default of 64 is too few for the network cards and disks of these types, and is fixed when it
 # is compiled (FSx for Lustre User Guide, "Configuring EFA clients"; NVIDIA/gds-nvidia-fs, src/dkms.conf). An image's own
@@ -33,7 +34,6 @@ nvidia_fs::needs() { [[ -n $(software::module nvidia_fs) ]] || echo nvidia-fs; }
 
 nvidia_fs::install() {
   local license
-  release::facts
   license=$(modinfo --field license nvidia 2>/dev/null) || true
   [[ $license != NVIDIA ]] || step::fail "GPUDirect Storage needs NVIDIA's open driver, this image has the closed one"
   if [[ -z $(software::module nvidia_fs) ]]; then
@@ -56,7 +56,6 @@ EOT
 }
 
 nvidia_fs::verify() {
-  release::facts
   nvidia_fs::is_loaded || step::fail "nvidia_fs is not loaded"
   software::proven nvidia-fs "$(software::module nvidia_fs)" "nvidia_fs is loaded"
 }

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: contract files packages software
 # The NCCL plugin for EFA (aws-ofi-nccl). The EFA installer brings one; where that is older than the release, the release's
 # own is built beside it, and the loader finds it first.
 
@@ -84,7 +85,6 @@ ofi_nccl::is_here() {
 }
 
 ofi_nccl::install() {
-  release::facts
   ofi_nccl::find
   ofi_nccl::is_here || { ofi_nccl::build && ofi_nccl::find; }
   ofi_nccl::wins || ofi_nccl::profile | files::write "$OFI_NCCL_PROFILE"
@@ -129,7 +129,6 @@ ofi_nccl::is_first() {
 }
 
 ofi_nccl::verify() {
-  release::facts
   ofi_nccl::find
   if [[ -n $LIBRARY ]]; then
     software::readable "$LIBRARY" || step::fail "users cannot read $LIBRARY, NCCL would fall back to TCP: see the modes of its folders"

@@ -1,14 +1,10 @@
 # shellcheck shell=bash
+# Libraries: devices health_gpu lnet mounts retry
 # The last look, at every run: is there what jobs stand on? Mounts, GPUs or Neuron devices, EFA, Lustre over EFA, and whether
 # Slurm knows this node. Its message is made of words KEY=value:
 #   mounts=/fsx:lustre,/home:nfs4 gpus=8/8 efa=32/32 lustre_efa=8/8 slurmd=IDLE
 # Something that is missing degrades the node; so do fewer devices than its type has. Without any GPU, Neuron or EFA device the
 # required component that drives them does not work: the node fails. The health checks count with the same functions.
-
-for library in mounts lnet devices health_gpu; do
-  # shellcheck source=/dev/null
-  source "$ULTRACLUSTER_HOME/lib/$library.sh"
-done
 
 PROOF_WORDS=() PROOF_LACKS=() PROOF_NONE=''
 

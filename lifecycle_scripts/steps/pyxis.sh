@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files software
 # pyxis: `srun --container-image`. A plugin of Slurm that works with exactly the Slurm it was compiled against, so our own
 # build carries Slurm's version in its path, and another Slurm means another build.
 
@@ -128,7 +129,6 @@ pyxis::needs() {
 
 pyxis::install() {
   local own
-  release::facts
   pyxis::find_slurm
   if [[ -z $(pyxis::path) ]]; then
     own=$(pyxis::own)
@@ -146,7 +146,6 @@ pyxis::install() {
 
 pyxis::verify() {
   local path
-  release::facts
   pyxis::find_slurm
   path=$(pyxis::path)
   [[ -n $path ]] || step::fail "there is no spank_pyxis.so after the set-up"

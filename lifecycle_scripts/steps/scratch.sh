@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # /scratch on the local NVMe disks, now and after every boot. The work is in files/scratch.sh, which also runs at boot.
 
 readonly SCRATCH_TOOL=/usr/local/sbin/ultracluster-scratch

@@ -1,12 +1,8 @@
 # shellcheck shell=bash
+# Libraries: home mounts
 # The user of people's sessions, where the environment file names none of the image: without sudo, and with the same ids on
 # every node, so that files on shared file systems are theirs on all of them. A user of that name who is there already, of the
 # image or of a directory, stays as he is.
-
-# shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
-source "$ULTRACLUSTER_HOME/lib/mounts.sh"
-# shellcheck source-path=SCRIPTDIR source=../lib/home.sh
-source "$ULTRACLUSTER_HOME/lib/home.sh"
 
 # Above what images and ParallelCluster give to users, below what directories begin with
 readonly SESSION_USER_ID=4999

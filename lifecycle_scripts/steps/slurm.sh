@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files retry
 # Starts the Slurm daemons that fit the node's role, as HyperPod expects it of an OnCreate script.
 #
 # Known from AWS's own scripts (awslabs/awsome-distributed-ai, base-config): HyperPod's agent writes

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # The node where root administers Slurm keeps accounts of teams as teams.json says (files/slurm_accounts.py), and jobs from being
 # lost when a Capacity Block or training plan ends, as lease.json says (files/lease_end.py). The pull of the cluster's state calls
 # both with each new document (state_pull.sh), and a timer the second one each minute. On AWS PCS that is each login node: what both

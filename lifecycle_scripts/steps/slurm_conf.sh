@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # Slurm's settings of this cluster, on HyperPod's controller: `slurm` of cluster.json. files/slurm_conf.py brings them into
 # slurm.conf, and takes them back where slurmctld would not run with them; a timer sees to it after HyperPod's agent has written
 # slurm.conf again. The controller runs without them as HyperPod set it up.

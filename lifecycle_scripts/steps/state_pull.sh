@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # What of a cluster changes without a deploy of its nodes (users, teams) is a document in S3 that nodes pull: a timer looks each
 # minute whether it changed. Steps that have a document put a handler into /opt/ultracluster/state.d; files/state_pull.sh says what
 # a handler is.

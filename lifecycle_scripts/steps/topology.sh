@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # ParallelCluster's head node tells Slurm where EC2 has put the nodes: a timer asks, and writes topology.yaml when nodes have
 # moved (files/topology_update.py). Slurm reads that file by itself; without it, it starts all the same and places jobs anywhere.
 

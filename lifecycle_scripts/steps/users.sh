@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # The environment's users: the same accounts on every node, as users.json says. The work is in files/people.py, which the pull of the
 # cluster's state calls with each new document (state_pull.sh); this step lays it, and has it called once.
 

@@ -95,7 +95,7 @@ fabric::wrong() {
 fabric::identify() {
   local key value
   NODE_INSTANCE_TYPE='' LUSTRE_PATH='' LUSTRE_EFA='' FABRIC_HOST_WITHOUT_TOOLS=''
-  if [[ -e $(node::resource_config) && -e $ULTRACLUSTER_HOME/cluster.json ]]; then
+  if [[ -e $RESOURCE_CONFIG && -e $ULTRACLUSTER_HOME/cluster.json ]]; then
     # A node that cannot be found there is looked at all the same.
     node::identify || true
   fi

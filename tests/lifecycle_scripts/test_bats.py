@@ -94,6 +94,30 @@ def test_every_step_has_its_verbs_and_is_used() -> None:
             assert f"\n{path.stem}::{verb}() {{" in path.read_text(), f"{path.stem}::{verb}"
 
 
+DEFINED = re.compile(r"^([a-z_]+::\w+)\(\)|^readonly (?:-\w+ )?(\w+)=", re.MULTILINE)
+SOURCED = re.compile(r"^for library in (.+); do$|/(\w+)\.sh\"$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("step", sorted((SCRIPTS / "steps").iterdir()), ids=lambda path: path.stem)
+def test_a_step_lists_the_libraries_that_it_calls(step: Path) -> None:
+    """`# Libraries:` is all that run_verb.sh sources: another function would be missing on the node."""
+    text = step.read_text()
+    line = re.search(r"^# Libraries:(.*)$", text.partition("\n\n")[0], re.MULTILINE)
+    assert line, "no line `# Libraries:` in its header"
+    libraries = {path.stem: path.read_text() for path in (SCRIPTS / "lib").iterdir()}
+    sourced = [*line[1].split(), "answer", "lock", "log"]
+    for name in sourced:
+        words = " ".join(loop or one for loop, one in SOURCED.findall(libraries[name])).split()
+        sourced += [word for word in words if word not in sourced]
+    used = set(re.findall(r"[a-z_]+::\w+|\b[A-Z][A-Z_]+\b", text)) - set(sum(DEFINED.findall(text), ()))
+    called = {name: used & set(sum(DEFINED.findall(code), ())) for name, code in libraries.items()}
+    missing = {
+        name: sorted(words) for name, words in called.items() if words and name not in [*sourced, "step"]
+    }
+    assert not missing
+    assert all(called[name] for name in line[1].split() if name != "health_gpu"), "one that it does not call"
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_entry_runs_its_own_steps(entry: str) -> None:
     name = entry.removesuffix(".sh")
