@@ -225,7 +225,11 @@ readonly LIMIT=/etc/systemd/system/$EFA_UNIT.service.d/10-ultracluster-interface
   cluster_json 'gpu |= {"lustre_efa_interfaces": 4, "lustre_efa_limited": True}'
   fake_before=$(<"$SANDBOX/bin/lnetctl")
   rm "$SANDBOX/bin/lnetctl"
-  { echo '#!/bin/bash'; echo '[[ $2 != del ]] || exit 1'; tail -n +2 <<<"$fake_before"; } >"$SANDBOX/bin/lnetctl"
+  {
+    echo '#!/bin/bash'
+    echo '[[ $2 != del ]] || exit 1'
+    tail -n +2 <<<"$fake_before"
+  } >"$SANDBOX/bin/lnetctl"
   chmod +x "$SANDBOX/bin/lnetctl"
   run run_steps lustre_efa
   assert::status 0
