@@ -24,7 +24,7 @@ done
 # shellcheck source=/dev/null
 source "$file"
 unset text libraries library file
-# Steps of the release have what it says of their components.
+# Steps of the release know its versions and files.
 [[ -z ${ULTRACLUSTER_LIB_RELEASE:-} || ! -e $RELEASE_FACTS ]] || release::facts
 
 # run_verb::run STEP VERB: what fails in it ends this shell, with the cause told.
