@@ -150,7 +150,12 @@ def test_quiet_keeps_answers_and_errors(monkeypatch: pytest.MonkeyPatch, tmp_pat
     def said(*words: str) -> Any:
         return CliRunner().invoke(app, list(words))
 
-    for words in (["cost", "dev"], ["rules"], ["doctor", "dev", "--reason", "Not responding"], ["plan", "nope"]):
+    for words in (
+        ["cost", "dev"],
+        ["rules"],
+        ["doctor", "dev", "--reason", "Not responding"],
+        ["plan", "nope"],
+    ):
         loud, quiet = said(*words), said(*words, "-q")
         assert (loud.stdout, loud.stderr, loud.exit_code) == (quiet.stdout, quiet.stderr, quiet.exit_code)
     (tmp_path / "bad.yaml").write_text("name: Dev\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from cluster_schema import faults
-from directory_cases import DIRECTORY, KEY
+from directory_cases import DIRECTORY
 from project import ROOT
 from rules_support import changed, environment_data, loaded
 
@@ -16,6 +16,7 @@ from ultracluster.model import Cluster, resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.endpoints import closed_endpoints
 
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"
 USERS = {"users": {"alice": {"uid": 2001, "keys": [KEY]}}}
 
 

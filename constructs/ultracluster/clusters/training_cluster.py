@@ -267,7 +267,7 @@ class TrainingCluster(Construct):
             {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
         )
         what |= {"further_subnets": self.network.further_subnets(self), "metrics": metrics}
-        slurm = {**what, "scripts_bucket": scripts}
+        slurm: dict[str, Any] = {**what, "scripts_bucket": scripts}
         # loaded when they are needed: each brings CDK modules that the others do not need
         match settings:
             case HyperPodSlurm():

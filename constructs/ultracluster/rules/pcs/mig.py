@@ -22,8 +22,17 @@ CONSIDERATIONS = (
 )
 TYPES = "Slurm documentation, MIG Management: the type in Gres is part of the name that slurmd finds (26.05)"
 
-PCS.add(110, "error", "The GPU supports the MIG profile", MIG, DATE, mig_profile_exists)
-PCS.add(111, "error", "The instances of a MIG layout fit on its GPU", MIG, DATE, mig_layout_fits)
+
+@PCS.error(110, MIG, DATE)
+def gpu_has_mig_profile(group: Group) -> Breaches:
+    """The GPU supports the MIG profile."""
+    yield from mig_profile_exists(group)
+
+
+@PCS.error(111, MIG, DATE)
+def gpu_holds_mig_layout(group: Group) -> Breaches:
+    """The instances of a MIG layout fit on its GPU."""
+    yield from mig_layout_fits(group)
 
 
 @PCS.error(112, PCS_MIG, DATE)
