@@ -102,7 +102,7 @@ steps::is_for_people() {
 
 # steps::is_required STEP: can a node not be without it? Asked where a step fails before, or without, naming a component of
 # the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing. GPUs that
-# are not cut as Slurm is told would be given to jobs whole, or not at all. Where people log in, the credentials of the node's role are closed or the
+# are not cut as Slurm expects would be given to jobs whole, or not at all. Where people log in, the credentials of the node's role are closed or the
 # node does not join. Own steps say it themselves.
 steps::is_required() {
   ! { [[ $1 == metadata ]] && steps::is_for_people; } || return 0

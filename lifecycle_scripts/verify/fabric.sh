@@ -135,20 +135,20 @@ except (OSError, ValueError, KeyError, TypeError, AttributeError):
 groups = {group_name: groups[group_name]} if group_name in groups else groups
 
 
-def told(key):
+def setting(key):
     """What all groups of the type say; None where they say nothing, or not the same."""
     values = [group.get(key) for group in groups.values()]
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
 # of a type with several layouts any of them is right
-right = told("efa_layouts") or [told("efa_interfaces")]
+right = setting("efa_layouts") or [setting("efa_interfaces")]
 print("efa_interfaces=" + " ".join(str(number) for number in right if isinstance(number, int)))
-bound = told("lustre_efa_interfaces")
+bound = setting("lustre_efa_interfaces")
 print("lustre_efa_interfaces=" + ("" if bound is None else str(bound)))
-print("lustre_efa_limited=" + {True: "true"}.get(told("lustre_efa_limited"), ""))
-print("gpu_direct=" + {True: "true", False: "false"}.get(told("gpu_direct_rdma"), ""))
-print("nccl_protocol=" + (told("nccl_protocol") or ""))
+print("lustre_efa_limited=" + {True: "true"}.get(setting("lustre_efa_limited"), ""))
+print("gpu_direct=" + {True: "true", False: "false"}.get(setting("gpu_direct_rdma"), ""))
+print("nccl_protocol=" + (setting("nccl_protocol") or ""))
 lustre = (cluster.get("mounts") or {}).get("lustre") or {}
 print(f"lustre_path={lustre.get('path', '')}")
 print("lustre_efa=" + ("yes" if lustre.get("efa") is True else ""))

@@ -169,7 +169,7 @@ def test_prod_to_another_region() -> None:
     buckets = [link.bucket for link in second.data_repositories.values()]
     assert buckets == ["example-training-datasets-us-west-2", "data-bucket-of-prod-us-west-2"]
     commands = [one for step in move.steps for one in step.commands]
-    mirror = next(n for n, one in enumerate(commands) if "release mirror" in one)
+    mirror = next(n for n, one in enumerate(commands) if "software mirror" in one)
     assert mirror < next(n for n, one in enumerate(commands) if "ultracluster deploy" in one)
 
 

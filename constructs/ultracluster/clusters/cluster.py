@@ -72,7 +72,7 @@ class ClusterConstruct(Construct):
             cluster_name: as its service knows it.
             cluster_arn: its ARN.
             security_groups: of its nodes; without them nothing can be opened to it; by default none.
-            role: of its nodes; without it a grant says so in an error; by default none.
+            role: of its nodes; without it a grant is an error; by default none.
         """
         cluster = ClusterConstruct(scope, construct_id)
         cluster.cluster_name, cluster.cluster_arn, cluster.roles = cluster_name, cluster_arn, {}

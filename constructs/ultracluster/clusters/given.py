@@ -295,7 +295,7 @@ class MadeCluster(ClusterConstruct):
     def _admitted(self) -> list[Admission]:
         """The rules that let nodes reach what the cluster is given, where its security groups are known.
 
-        A warning tells of a file system with EFA in another zone than the nodes.
+        A warning names a file system with EFA in another zone than the nodes.
         """
         parts = self._parts
         for file_system in parts.lustres.values():

@@ -23,8 +23,8 @@ QUOTA, POLICY = "AWS::SageMaker::ComputeQuota", "AWS::SageMaker::ClusterSchedule
 _SCRIPT = Template("""\
 #!/usr/bin/env bash
 # Task governance of $name: the cluster's policy, and the teams' quotas. Run it again after every change of
-# `teams`; quotas of teams that are gone: aws sagemaker delete-compute-quota. CloudFormation is not known to
-# have $lacks in $region, so that the template cannot make them.
+# `teams`; quotas of teams that were removed: aws sagemaker delete-compute-quota. CloudFormation is not known
+# to have $lacks in $region, so that the template cannot make them.
 set -euo pipefail
 export AWS_REGION=$region
 cluster=$$(aws sagemaker describe-cluster --cluster-name $cluster --query ClusterArn --output text)

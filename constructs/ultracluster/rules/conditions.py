@@ -13,7 +13,7 @@ What is not known of an instance type is neither true nor false.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ultracluster.catalog import InstanceType
@@ -44,8 +44,8 @@ def _is(wanted: Any, found: Any) -> bool | None:
         return None
     if wanted in ("set", "unset"):
         return bool(found) is (wanted == "set")
-    if isinstance(wanted, list):
-        return found in cast("list[Any]", wanted)
+    if isinstance(wanted, list | tuple):
+        return found in cast("Sequence[Any]", wanted)
     if (above := _above(wanted)) is not None:
         return isinstance(found, int | float) and found > above
     return found == wanted

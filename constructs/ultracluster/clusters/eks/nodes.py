@@ -113,7 +113,7 @@ class EksNodeGroup(Construct):
                 By default the newest of the cluster's release.
             scripts: shared with other groups, instead of those that are made here; by default scripts of its
                 own.
-            after: what must be there first, besides `EksControlPlane.before_nodes`; by default none.
+            after: what must be there first, in addition to `EksControlPlane.before_nodes`; by default none.
             resolved: what an environment file comes to, instead of group, release, mirror and types: the
                 group `name` of it. It runs `scripts`, and no others. By default none.
 
