@@ -39,7 +39,7 @@ fabric::main() {
   local action=checks
   FABRIC_JSON='' FABRIC_TYPE='' FABRIC_INTERFACES='' FABRIC_LUSTRE_PATH='' FABRIC_LUSTRE_EFA='' FABRIC_WRITE_MIB=1024
   FABRIC_STATE=$ULTRACLUSTER_ROOT/run/ultracluster/efa-counters
-  export FABRIC_JSON FABRIC_LUSTRE_EFA # the libraries read them
+  export FABRIC_JSON FABRIC_LUSTRE_EFA FABRIC_LUSTRE_LIMITED # the libraries read them
   while (($# > 0)) && [[ $1 == -* ]]; do
     case $1 in
       --json) FABRIC_JSON=yes ;;
