@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Libraries: files
 # GPUs cut into MIG instances, now and after every boot, before slurmd counts them. The work is in files/mig.sh, which also runs
 # at boot. AWS PCS: only its gres.conf takes devices that are found as slurmd starts.
 
