@@ -129,7 +129,7 @@ def test_a_job_measures_single_nodes_the_fabric_and_pairs(nodes: int, tmp_path: 
     done = cluster.submit()
 
     assert done.returncode == 3, done.stdout + done.stderr  # no `ultracluster` on that node
-    assert f"judge {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes {nodes}" in done.stdout
+    assert f"acceptance {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes {nodes}" in done.stdout
     report = judge(read(cluster.logs), instance_type="p5en.48xlarge", nodes=nodes)
     assert report.verdict == "pass", report.as_text()
     assert len(report.curves) == 1 + nodes
@@ -282,7 +282,7 @@ def test_the_verdict_of_the_command_is_that_of_the_job(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == (
-        f"FAIL: acceptance judge {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes 4"
+        f"FAIL: acceptance {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes 4"
     )
 
 

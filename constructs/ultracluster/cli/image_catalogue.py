@@ -51,11 +51,13 @@ def list_images(family: str, os: str, *, as_json: bool) -> None:
 
 
 def is_image(name: str) -> bool:
-    """Return whether that is meant as the id of an image: it begins as one, and is no release."""
+    """Return whether that is an image's id, or meant as one: it begins as one, and is no release."""
     from ultracluster.catalog.images import images
     from ultracluster.software import release_names
 
-    return name not in release_names() and any(name.startswith(f"{one.family}-") for one in images())
+    if name in release_names():
+        return False
+    return any(name == one.id or name.startswith(f"{one.family}-") for one in images())
 
 
 def show_image(image: str, *, as_json: bool) -> None:

@@ -112,7 +112,7 @@ def _set_to_nothing(cluster: LiveCluster, wanted: Cluster) -> Iterable[Fact]:
                 f"group {name}",
                 f"is set to 0 nodes, the environment file says {count}: HyperPod does that where "
                 "min_count was not reached within three hours; fix the cause, then run `ultracluster "
-                f"nodes restore {wanted.name} {name}`",
+                f"nodes add {wanted.name} --restore --group {name}`",
             )
 
 
