@@ -217,7 +217,7 @@ def test_a_diagram_is_drawn_without_a_network(browser: Browser, site: Path, dark
 SEARCHED = {
     "FSX002": "rules/fsx.html#fsx002-",
     "EFA": "wishes/efa-dra.html",
-    "job write": "commands-reference.html#ultracluster-job-pytorch",
+    "job write": "commands-reference.html#ultracluster-job-write",
 }
 """What is typed, and a page that must be among the first three answers."""
 

@@ -309,7 +309,7 @@ def test_a_notebook_is_opened_by_its_token_and_given_back(laptop: Laptop, cluste
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["job", "shell", "--notebook", "first", "--as", "alice", "--time", "10", "--port", str(port)]
+    words = ["job", "shell", "--notebook", "first", "--as", "alice", "--time", "10", "--forward", str(port)]
     typist = Typist(laptop, *words)
     try:
         token = typist.until(rf"http://127\.0\.0\.1:{port}/lab\?token=[0-9a-f]{{48}}")[-48:]

@@ -67,8 +67,8 @@ def twin(cluster: Twin) -> Iterator[Twin]:
 
 def script(name: str = "parallelcluster-p5", *options: str, kind: str = "pytorch") -> str:
     """A job of two nodes of a shipped environment, with its options for the twin's partition."""
-    command = [sys.executable, "-m", "ultracluster", "job", kind, name, "--nodes", "2", *options]
-    command += ["--checkpoints", "/shared/checkpoints", "--script", "train.py"]
+    command = [sys.executable, "-m", "ultracluster", "job", "write", name, "--nodes", "2", *options]
+    command += ["--framework", kind, "--checkpoints", "/shared/checkpoints", "--script", "train.py"]
     made = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     lines = [line for line in made.splitlines() if not line.startswith("#SBATCH --partition")]
     return "\n".join(lines) + "\n"

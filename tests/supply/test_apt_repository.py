@@ -93,7 +93,7 @@ def test_what_cannot_be_trusted_stops_it_before_anything_is_uploaded(
 
 def test_a_repository_without_a_pinned_key(lock: Any, mirror: Any, shop: Any) -> None:
     with pytest.raises(
-        MirrorError, match=r"dcgm: the key of .* has no fingerprint, run `ultracluster software"
+        MirrorError, match=r"dcgm: the key of .* has no fingerprint: `ultracluster software lock` first"
     ):
         mirror(lock(key_fingerprint=None))
     assert shop.sent == []

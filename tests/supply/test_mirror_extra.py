@@ -59,7 +59,7 @@ def test_a_mirror_of_packages_says_what_to_install() -> None:
         "from moto import mock_aws\n"
         "with mock_aws():\n"
         "    boto3.client('s3', region_name='us-east-1').create_bucket(Bucket='example-software')\n"
-        "    code = run('release', 'mirror', '--release', 'eks-2026.10', '--bucket', 'example-software',\n"
+        "    code = run('software', 'mirror', '--release', 'eks-2026.10', '--bucket', 'example-software',\n"
         "               '--region', 'us-east-1')\n"
         "    assert not boto3.client('s3', region_name='us-east-1').list_objects_v2(\n"
         "        Bucket='example-software')['KeyCount']\n"
