@@ -129,7 +129,10 @@ def test_a_job_measures_single_nodes_the_fabric_and_pairs(nodes: int, tmp_path: 
     done = cluster.submit()
 
     assert done.returncode == 3, done.stdout + done.stderr  # no `ultracluster` on that node
-    assert f"acceptance {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes {nodes}" in done.stdout
+    assert (
+        f"acceptance {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes {nodes}"
+        in done.stdout
+    )
     report = judge(read(cluster.logs), instance_type="p5en.48xlarge", nodes=nodes)
     assert report.verdict == "pass", report.as_text()
     assert len(report.curves) == 1 + nodes
