@@ -117,6 +117,7 @@ WITHOUT_REMEDY = {
     "PCS070": "action",
     "PCS071": "action",
     "PCS099": "decision",
+    "SLU051": "fact",
     "SOF002": "decision",
     "SOF003": "decision",
     "SOF004": "action",

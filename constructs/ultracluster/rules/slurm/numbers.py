@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
-from ultracluster.config.remedy import Remedy, drop, write
+from ultracluster.config.remedy import Remedy, ask, drop, write
 from ultracluster.config.slurm import Partition, named
 from ultracluster.model import Cluster, Group
 from ultracluster.model.slurm_gres import asked
@@ -21,7 +21,7 @@ from ultracluster.model.slurm_node import (
     whole_product,
 )
 from ultracluster.rules.engine import Breach, Breaches, at
-from ultracluster.rules.sets import SLU, SLURM
+from ultracluster.rules.sets import PCS, SLU, SLURM
 
 DATE = "2026-11-28"
 _NODES = (
@@ -93,23 +93,38 @@ def _product(group: Group, node: Registered) -> Breaches:
 
 def _sockets_of_pcs(group: Group, node: Registered, settings: Pcs) -> Breaches:
     """With GPUs that slurmd detects, whose cores must lie within one socket."""
+    key, sockets = _sockets_of_detected_gpus(group, settings)
+    if sockets and node.numa_nodes and sockets > node.numa_nodes:
+        yield at("slurm_settings", key).breach(
+            f"{key} is {sockets}, and {node.type} has {node.numa_nodes} NUMA domains: the cores of a GPU "
+            "that slurmd detects do not fit into one socket: the node becomes INVALID_REG and is drained.",
+            write(node.numa_nodes) | drop(),
+        )
+
+
+def _sockets_of_detected_gpus(group: Group, settings: Pcs) -> tuple[str, int]:
+    """Return the setting and its number; 0 where it is not one of NUMA domains, or slurmd detects no GPU."""
     given = group.settings.slurm_settings
-    key, _ = named(given, "sockets")
-    sockets, domains = numbers(given).get("sockets"), node.numa_nodes
     detects = any(record.detects for record in group.settings.gres)
     by_itself = settings.slurm_version >= pcs_since("detects_gpus") and not settings.gpu_types
     by_cache = "l3cache_as_socket" in named(given, "Parameters")[1].lower()
-    if (
-        sockets
-        and domains
-        and sockets > domains
-        and not by_cache
-        and (detects or (by_itself and not group.settings.gres))
-    ):
+    if by_cache or not (detects or (by_itself and not group.settings.gres)):
+        return "", 0
+    return named(given, "sockets")[0], numbers(given).get("sockets", 0)
+
+
+@SLU.warning(51, _NODES, DATE, kinds=PCS.kinds)
+def sockets_known(group: Group, settings: Pcs) -> Breaches:
+    """Sockets of a node with detected GPUs are those of a type whose NUMA domains are known."""
+    node = registered(group, settings)
+    if node is None or group.role != "compute" or not node.gpus or node.numa_nodes:
+        return
+    key, sockets = _sockets_of_detected_gpus(group, settings)
+    if sockets > 1:
         yield at("slurm_settings", key).breach(
-            f"{key} is {sockets}, and {node.type} has {domains} NUMA domains: the cores of a GPU that slurmd "
-            "detects do not fit into one socket, and the node becomes INVALID_REG and is drained.",
-            write(domains) | drop(),
+            f"{key} is {sockets}, and the number of NUMA domains of {node.type} is not known here: with "
+            "fewer domains the cores of a GPU do not fit into one socket, and the node becomes INVALID_REG.",
+            ask("fact", "the number of NUMA nodes that `lscpu` shows on one node; acknowledge it then"),
         )
 
 
