@@ -75,7 +75,8 @@ def _debootstrap(kept: Path, release: str) -> None:
         capture_output=True, text=True, check=False, umask=0o022,
     )  # fmt: skip
     if made.returncode != 0:
-        raise NoTwinError(f"debootstrap of {release} failed: {' '.join(made.stdout.splitlines()[-1:])}")
+        last = (made.stdout + made.stderr).splitlines()[-1:]
+        raise NoTwinError(f"debootstrap of {release} failed: {' '.join(last)}")
     plugin = f"/{PLUGINS}/auto_resume.so"
     compiled = subprocess.run(
         ["chroot", new, "gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-x", "c", "-o", plugin, "-"],
