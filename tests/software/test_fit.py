@@ -378,6 +378,12 @@ def test_a_suffix_that_an_image_leaves_out_is_not_older(has: str, preferred: str
     assert found.older == older
 
 
+@pytest.mark.parametrize(("preferred", "older"), [("2.5.2", ""), ("2.6", "2.5, the release prefers 2.6")])
+def test_a_module_of_gdrcopy_does_not_state_its_patch_level(preferred: str, older: str) -> None:
+    part = {"version": preferred, "kind": "source", "need": "wanted", "floor": floor("2.5")}
+    assert one_fit(part, having(EKS, gdrdrv="2.5"), POD_NODE, "gdrcopy").older == older
+
+
 def test_a_fabric_manager_is_as_old_as_its_driver() -> None:
     part = {"version": "595.91.07", "kind": "image", "need": "required"}
     (found,) = fit(having(SLURM, fabric_manager="580.159.03"), release({"fabric-manager": part}), NODE)

@@ -12,6 +12,7 @@ from ultracluster.cli.commands import Commands
 from ultracluster.cli.documents import DOCUMENTS, schema_file, schema_id
 from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.report import refuse, text_table
+from ultracluster.config.plain_text import one_line
 from ultracluster.version import __version__
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def schema(
     name = document.removeprefix("ultracluster.").partition("/")[0]
     if name not in DOCUMENTS:
         near = difflib.get_close_matches(name, DOCUMENTS, n=1)
-        refuse(f"there is no document {document}: {near[0] if near else ', '.join(DOCUMENTS)}")
+        refuse(f"there is no document {one_line(document)}: {near[0] if near else ', '.join(DOCUMENTS)}")
     if "/" in document and document.removeprefix("ultracluster.") != schema_id(name).partition(".")[2]:
         refuse(f"this version prints {schema_id(name)}, and not {document}")
     typer.echo(schema_file(name).read_text(encoding="utf-8"), nl=False)
@@ -104,7 +105,7 @@ def rules(
     if next_of:
         sets = {one.prefix: one for one in RULE_SETS}
         if next_of not in sets:
-            refuse(f"there is no set {next_of}: {', '.join(sets)}")
+            refuse(f"there is no set {one_line(next_of)}: {', '.join(sets)}")
         typer.echo(f"{next_of}{sets[next_of].next_number:03d}")
         return
     if markdown:
@@ -117,7 +118,7 @@ def rules(
         word = search.casefold()
         chosen = [rule for rule in chosen if word in f"{rule.id} {rule.title}".casefold()]
         if not chosen:
-            refuse(f"no rule says `{search}`: `ultracluster rules` lists all {len(all_rules())}")
+            refuse(f"no rule says `{one_line(search)}`: `ultracluster rules` lists all {len(all_rules())}")
     if as_json:
         write_json("rules", {"rules": [as_row(rule) for rule in chosen]})
     elif codes:
@@ -143,7 +144,7 @@ def _rules_called(codes: list[str]) -> list[Rule]:
             near = [one for one in known if one.startswith(wanted)] or difflib.get_close_matches(
                 wanted, known
             )
-            instead = " or ".join(near[:3]) or f"`ultracluster rules --search {code}` looks in their titles"
-            refuse(f"there is no rule {code}: {instead}")
+            instead = " or ".join(near[:3]) or f"`ultracluster rules --search {one_line(code)}` looks in their titles"
+            refuse(f"there is no rule {one_line(code)}: {instead}")
         chosen |= {rule.id: rule for rule in found}
     return list(chosen.values())

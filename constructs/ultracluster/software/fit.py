@@ -257,8 +257,10 @@ def _older(name: str, here: Found, preferred: str | None, node: Node) -> str:
         for one in row.require:
             if one.fact == name and one.op == ">=" and version < Version(str(one.value)):
                 return f"{here.version}, {row.title}"
-    # an image may leave the suffix out: 2.7.0 is not older than 2.7.0amzn2.0, 2.5 is older than 2.5.2
-    suffix = preferred and preferred.removeprefix(here.version)[:1].isalpha()
+    # an image may leave the suffix out: 2.7.0 is not older than 2.7.0amzn2.0, 2.5 is older than 2.5.2;
+    # of GDRCopy, Kubernetes nodes have the module alone, which calls 2.5.2 2.5
+    rest = (preferred or "").removeprefix(here.version)
+    suffix = rest[:1].isalpha() or (name == "gdrcopy" and node.kubernetes and rest[:1] == ".")
     if preferred and version < Version(preferred) and not suffix:
         return f"{here.version}, the release prefers {preferred}"
     return ""
