@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from depth import examples
@@ -196,8 +197,7 @@ def test_any_valid_environment_synthesises_and_passes_every_validator(tmp_path: 
             refused.extend(finding.code for finding in errors)
             return
         made = assembly(one.environment)
-        folder = tmp_path / str(len(files))
-        folder.mkdir()
+        folder = Path(mkdtemp(dir=tmp_path))
         found = [excerpts.write_new(file, REGION, one.environment.name, folder) for file in made.files]
         files.extend(filter(None, found))
         assert made.findings == set()
