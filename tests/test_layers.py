@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -40,6 +41,24 @@ def test_what_answers_fast_does_not_load_the_cdk(module: str) -> None:
     code = f"import sys, {module}; sys.exit('aws_cdk' in sys.modules or 'boto3' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_commands_import_at_the_top() -> None:
+    """A module is imported when its command is called; what that needs less often says what it costs."""
+    late: list[str] = []
+    for file in sorted((ROOT / "constructs/ultracluster/cli").glob("*.py")):
+        text = file.read_text()
+        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+        lines = {
+            node.lineno
+            for function in functions
+            for node in ast.walk(function)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        }
+        late += [f"{file.name}: {text.splitlines()[line - 1].strip()}" for line in sorted(lines)]
+
+    assert [line for line in late if "  # " not in line] == [], "say what it costs, or import it at the top"
+    assert len(late) <= 17, "the number may only shrink"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from ultracluster.account import aws, software_update
 from ultracluster.account.aws import Account
 from ultracluster.account.nodes.hyperpod import read_cluster
-from ultracluster.cli import software as command
+from ultracluster.cli.main import app
 
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 
@@ -39,7 +39,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             software_update, "update",
             lambda *a, **k: update(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
         )  # fmt: skip
-        return CliRunner().invoke(command.app, ["update", str(DEV), *words], input=answers)
+        return CliRunner().invoke(app, ["software", "update", str(DEV), *words], input=answers)
 
     return invoke
 

@@ -19,8 +19,8 @@ from typer.testing import CliRunner, Result
 from ultracluster.account import spending as module
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.spending import Spent, spending, usage_group
+from ultracluster.cli import accounts
 from ultracluster.cli import cost as command
-from ultracluster.cli import environments
 
 ACCOUNT = "123456789012"
 SINCE, UNTIL = dt.date(2026, 10, 22), dt.date(2026, 11, 21)
@@ -170,7 +170,7 @@ def ran(*words: str) -> Result:
 
 @pytest.fixture
 def dev(answers: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    monkeypatch.setattr(environments, "open_account", lambda config, profile: Account(config.region))
+    monkeypatch.setattr(accounts, "open_account", lambda config, profile: Account(config.region))
     return answers
 
 
@@ -223,7 +223,7 @@ def test_days_that_cannot_be_asked_for_cost_nothing(words: list[str], said: str,
 
 def test_a_refused_question_ends_with_2(dev: object, monkeypatch: pytest.MonkeyPatch) -> None:
     account = Account("us-west-2")
-    monkeypatch.setattr(environments, "open_account", lambda config, profile: account)
+    monkeypatch.setattr(accounts, "open_account", lambda config, profile: account)
     with Stubber(account.client("ce", "us-east-1")) as stubber:
         stubber.add_client_error("get_cost_and_usage", "AccessDeniedException", "no")
         found = ran("--spent")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
 from moto import mock_aws
@@ -19,7 +18,7 @@ from typer.testing import CliRunner
 from ultracluster.account import aws
 from ultracluster.account.aws import Account
 from ultracluster.capacity.search import Wish, search, tomorrow, wishes_for, wishes_of
-from ultracluster.cli import capacity as command
+from ultracluster.cli.main import app
 from ultracluster.config import load
 from ultracluster.model import resolve
 
@@ -194,8 +193,6 @@ def run(monkeypatch: pytest.MonkeyPatch, market: Market | None, *arguments: str)
     if market:
         monkeypatch.setattr(aws, "Account", lambda region=None, profile=None: market.account)
     monkeypatch.setattr("ultracluster.cli.capacity_options.now", lambda: AFTER - timedelta(days=8))
-    app = typer.Typer()
-    app.add_typer(command.app, name="capacity")
     return CliRunner().invoke(app, ["capacity", "search", *arguments])
 
 

@@ -16,11 +16,10 @@ from moto import mock_aws
 from project import ROOT
 from typer.testing import CliRunner
 
-from ultracluster.account import stacks_at_work
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.stacks_at_work import StackAtWork
+from ultracluster.cli import accounts
 from ultracluster.cli import deploy as module
-from ultracluster.cli import environments
 from ultracluster.cli.main import app
 from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
 from ultracluster.model.stack_guards import OPEN, closed
@@ -244,7 +243,7 @@ def test_a_failed_stack_ends_it_before_the_wait(project: Project, monkeypatch: p
 
 
 def test_flags_reach_their_parts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environments, "open_account", lambda environment, profile: Account("us-west-2"))
+    monkeypatch.setattr(accounts, "open_account", lambda environment, profile: Account("us-west-2"))
     ran("deploy", "dev", "-y", "--accept-data-loss", "a/B", "--accept", "a/C", "--no-smoke", "--profile", "x")
 
     assert project.logged() == [
@@ -387,7 +386,7 @@ def test_a_deploy_that_meets_another_is_refused(
         asked.append(names)
         return [at_work]
 
-    monkeypatch.setattr(stacks_at_work, "stacks_at_work", states)
+    monkeypatch.setattr(module, "stacks_at_work", states)
     found = ran(command[0], "dev", "--yes", *command[1:])
 
     assert found.exit_code == 2 and project.logged() == []
@@ -425,7 +424,7 @@ def test_states_that_cannot_be_read_do_not_stop_a_deploy(
     def denied(account: Account, names: list[str]) -> list[StackAtWork]:
         raise AccountError("access denied: DescribeStacks")
 
-    monkeypatch.setattr(stacks_at_work, "stacks_at_work", denied)
+    monkeypatch.setattr(module, "stacks_at_work", denied)
     found = ran("deploy", "dev", "--yes")
 
     assert found.exit_code == 0 and project.logged() == OURS

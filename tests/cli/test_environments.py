@@ -13,7 +13,7 @@ from nodes_support import Slurm, copied, keys, node_id, slurm
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
-from ultracluster.cli import environments
+from ultracluster.cli import accounts
 from ultracluster.cli.habits import HABITS
 from ultracluster.cli.main import app
 
@@ -62,7 +62,7 @@ def test_the_account_that_is_named_must_be_that_of_the_credentials(
 def test_a_person_is_asked_before_the_nodes_are_shown(
     service: HyperPod, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, said: str, done: bool
 ) -> None:
-    monkeypatch.setattr(environments, "is_terminal", lambda stream: True)
+    monkeypatch.setattr(accounts, "is_terminal", lambda stream: True)
     ended = run("reboot", node_id(16), "--no-wait", said=said)
     assert f"Run `nodes reboot` in account {OURS}?" in ended.stderr and "Region us-west-2" in ended.stderr
     assert (ended.exit_code == 0) == done == bool(service.asked)

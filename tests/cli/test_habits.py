@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import string
 from typing import Any
 
 import pytest
 from command_tree import commands, option_names
 
-from ultracluster.cli.commands import COMMANDS
+from ultracluster.cli.commands import COMMANDS, MEMBERS
 from ultracluster.cli.habits import HABITS
 
 TREE: dict[str, Any] = dict(commands())
@@ -58,6 +59,17 @@ def test_a_line_of_help_fits_into_80_columns() -> None:
     for name, row in COMMANDS.items():
         assert len(row.line) <= 56, name
         assert not row.line.endswith("."), name
+
+
+def test_a_group_lists_its_commands_by_their_docstrings() -> None:
+    """Without importing them: the first paragraph is a row, too."""
+    first = {
+        name: " ".join(inspect.cleandoc(command.help).split("\n\n")[0].split())
+        for name, command in TREE.items()
+        if " " in name
+    }
+
+    assert {name: line for name, (_, line) in MEMBERS.items()} == first
 
 
 def test_panels_stand_together() -> None:

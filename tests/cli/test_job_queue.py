@@ -25,7 +25,6 @@ from ultracluster.cli.job_watch import Lines, Progressed, summary
 from ultracluster.cli.main import app
 from ultracluster.cli.terminal import Wishes
 from ultracluster.config.plain_text import visible
-from ultracluster.jobs import queue as queues
 from ultracluster.jobs.queue.person_session import SessionEndedError
 from ultracluster.jobs.queue.protocol import (
     LogPart,
@@ -97,7 +96,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(job_queue, "open_account", lambda *_: None)
-    monkeypatch.setattr(queues, "open_queue", opened)
+    monkeypatch.setattr(job_queue, "open_queue", opened)
     monkeypatch.setattr(job_watch, "EVERY", 0.0)
     return fake
 
@@ -272,7 +271,7 @@ def test_with_quiet_only_the_answer_is_told(
 ) -> None:
     (tmp_path / "app.py").write_text("print()")
     monkeypatch.setattr(job_submission.secrets, "token_hex", lambda _: "0a1b2c3d")
-    monkeypatch.setattr(job_watch, "elapsed", lambda *_: "1:00")
+    monkeypatch.setattr(job_queue, "elapsed", lambda *_: "1:00")
     answers = list[str]()
     for more in ("", " --quiet"):
         queue.states = ["running", "completed"] if "--watch" in line or "--follow" in line else ["running"]
@@ -287,7 +286,7 @@ def test_with_quiet_a_port_is_carried_without_a_word(
     silent: bool, told: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Wishes, "quiet", silent)
-    monkeypatch.setattr("ultracluster.jobs.queue.slurm_queue.SlurmQueue", lambda *_: Fake())
+    monkeypatch.setattr("ultracluster.cli.job_shell.SlurmQueue", lambda *_: Fake())
     carried = job_shell._Carried(SimpleNamespace(command=[]), "alice", JOB.name, (8888, 8889), Event())  # pyright: ignore
     carried._session = carried._listener = Mock()
     carried._forward = Mock(key="k", run=lambda _listener, _stop, ready: ready())
@@ -436,9 +435,9 @@ def test_a_notebook_is_an_allocation_whose_token_is_typed(
         def close(self, **_: object) -> None: ...
 
     known = (SimpleNamespace(command=[]), "alice", "n1")
-    monkeypatch.setattr("ultracluster.jobs.queue.person.person_session", lambda *_: known)
-    monkeypatch.setattr("ultracluster.jobs.queue.person_session.PersonSession", Session)
-    monkeypatch.setattr("ultracluster.jobs.queue.person_session.missing_programs", lambda: "")
+    monkeypatch.setattr("ultracluster.cli.job_shell.person_session", lambda *_: known)
+    monkeypatch.setattr("ultracluster.cli.job_shell.PersonSession", Session)
+    monkeypatch.setattr("ultracluster.cli.job_shell.missing_programs", lambda: "")
     monkeypatch.setattr(job_shell, "open_account", lambda *_: None)
     monkeypatch.setattr(job_shell, "_Carried", Mock())
     done = run("shell", "dev", "--notebook", "--forward", "9999")

@@ -26,7 +26,7 @@ from pseudo_terminal import on_terminal
 from typer.testing import CliRunner
 
 from ultracluster.account import aws, under_way
-from ultracluster.cli import progress, terminal, validate
+from ultracluster.cli import progress, progress_drawing, terminal, validate
 from ultracluster.cli.habits import HABITS
 from ultracluster.cli.main import app
 from ultracluster.cli.progress import LINE, LateBar, bars, working
@@ -152,7 +152,7 @@ def test_no_request_and_no_synth_without_a_sign(
     made._session.events.register_first("before-call", ask)
     under_way.watch(made._session.events)  # before it
     monkeypatch.setattr(aws, "Account", lambda *_, **__: made)
-    monkeypatch.setattr("ultracluster.supply.mirror_bucket.s3_client", lambda *_: made.client("s3"))
+    monkeypatch.setattr("ultracluster.cli.release_mirror.s3_client", lambda *_: made.client("s3"))
     monkeypatch.setattr("ultracluster.project.synth.run_app", synth)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setattr("ultracluster.cli.job_shell_kubernetes.at_terminal", lambda: True)
@@ -229,13 +229,13 @@ def for_a_while() -> Callable[[], bool]:
 
 def test_it_counts_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     drawn: list[int] = []
-    draw = progress._Drawn.now
+    draw = progress_drawing._Drawn.now
 
     def now(self: Any) -> Any:
         drawn.append(LINE.newest()[0].done)
         return draw(self)
 
-    monkeypatch.setattr(progress._Drawn, "now", now)
+    monkeypatch.setattr(progress_drawing._Drawn, "now", now)
     # a second drawing begins when the first is on the terminal
     read_when(monkeypatch, lambda: drawn.count(LINE.newest()[0].done) > 1)
     shown = on_terminal(monkeypatch, "validate", "dev", "prod", "--json", out=tmp_path / "out")
@@ -288,7 +288,7 @@ def test_never_on_a_pipe(variables: dict[str, str], monkeypatch: pytest.MonkeyPa
 def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
     program = """
 import time
-from ultracluster.cli import main, progress, validate
+from ultracluster.cli import main, progress, progress_drawing, validate
 progress.LATE = 0.0
 validate._validated = lambda path, loaded: time.sleep(600)
 main()

@@ -209,8 +209,8 @@ def test_a_lock_that_locked_nothing_it_was_asked_for_is_exit_code_1(
     states: list[Any], code: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = [Locked("enroot", f"file{number}", state, "words") for number, state in enumerate(states)]
-    monkeypatch.setattr(release_lock, "_environment", lambda *_: results)
-    monkeypatch.setattr(release_lock, "_account", lambda *_: None)
+    monkeypatch.setattr("ultracluster.supply.environment_lock.lock_environment", lambda *_, **__: results)
+    monkeypatch.setattr("ultracluster.cli.boot_image_account.asked_account", lambda *_: None)
     file = folder / "environments" / "prod.yaml"
     if not code:
         release_lock.lock(environment=file)

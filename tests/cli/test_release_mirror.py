@@ -35,8 +35,8 @@ def test_the_mirror_of_an_environment_has_what_its_metrics_take(
         found.update(options)
         return SimpleNamespace(uploaded=[], present=[], left_out=[], package_sets={})
 
-    monkeypatch.setattr("ultracluster.supply.mirror.mirror_release", mirrored)
-    monkeypatch.setattr("ultracluster.supply.mirror_bucket.s3_client", lambda *_: None)
+    monkeypatch.setattr("ultracluster.cli.release_mirror.mirror_release", mirrored)
+    monkeypatch.setattr("ultracluster.cli.release_mirror.s3_client", lambda *_: None)
     command = ["software", "mirror", "--for", "dev", "--bucket", "example-software", "--dry-run"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output

@@ -20,7 +20,7 @@ from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
 from ultracluster.catalog.eks import kubernetes_releases
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["write", str(file), "--framework", "jax", *arguments])
+    return CliRunner().invoke(app, ["job", "write", str(file), "--framework", "jax", *arguments])
 
 
 def last_object(made: Result) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 from ultracluster.jobs.preload import BATCH, preload_script
 
 pytestmark = pytest.mark.slow
@@ -126,7 +126,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *words: str) -> Result
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["write", str(file), "--preload", *words])
+    return CliRunner().invoke(app, ["job", "write", str(file), "--preload", *words])
 
 
 EXISTING = {

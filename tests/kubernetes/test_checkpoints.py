@@ -14,7 +14,7 @@ from rules_support import changed, environment_data
 from typer.testing import CliRunner
 
 from ultracluster.catalog.eks import kubernetes_releases
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 from ultracluster.kubernetes.checkpoints import ACCOUNT, checkpoint_accounts
 from ultracluster.kubernetes.team_admission import team_objects
 from ultracluster.model import resolve
@@ -31,7 +31,7 @@ def pod(folder: Path, arguments: str, changes: dict[str, Any]) -> tuple[dict[str
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(BASE), changes), stream)
     asked = shlex.split(f"--nodes 2 --image registry/trainer:1 {arguments}")
-    result = CliRunner().invoke(job.app, ["write", str(file), *asked])
+    result = CliRunner().invoke(app, ["job", "write", str(file), *asked])
     assert result.exit_code == 0, result.stderr
     (made,) = YAML(typ="safe").load_all(result.stdout)
     return made, made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]

@@ -14,7 +14,7 @@ from scheduling_support import plain
 from typer.testing import CliRunner
 
 from ultracluster.catalog.eks import charts
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 from ultracluster.config import load
 from ultracluster.kubernetes.charts import Chart, device_charts
 from ultracluster.kubernetes.kueue import kueue_values
@@ -32,7 +32,7 @@ SCHEDULERS = ["kueue", "volcano", "kai"]
 
 
 def objects(file: Path, *arguments: str) -> list[dict[str, Any]]:
-    result = CliRunner().invoke(job.app, ["write", str(file), "--image", IMAGE, *arguments])
+    result = CliRunner().invoke(app, ["job", "write", str(file), "--image", IMAGE, *arguments])
     assert result.exit_code == 0, result.stderr
     return list(YAML(typ="safe").load_all(result.stdout))
 
@@ -99,7 +99,7 @@ def test_its_nodes_share_an_ultraserver(within: str | None) -> None:
     ],
 )
 def test_a_level_that_is_not_there_is_refused(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(job.app, ["write", str(RACK), "--image", IMAGE, *arguments])
+    result = CliRunner().invoke(app, ["job", "write", str(RACK), "--image", IMAGE, *arguments])
     assert result.exit_code == 2 and message in " ".join(result.stderr.split())
 
 
@@ -113,10 +113,10 @@ def test_a_job_that_fits_into_no_ultraserver_is_refused_within_one(tmp_path: Pat
     for name, content in (("two.yaml", data), ("base.yaml", base)):
         with (file.parent / name).open("w") as stream:
             YAML().dump(content, stream)
-    asked = ["write", str(file), "--image", IMAGE, "--nodes", "36"]
+    asked = ["job", "write", str(file), "--image", IMAGE, "--nodes", "36"]
 
-    assert CliRunner().invoke(job.app, asked).exit_code == 0
-    refused = CliRunner().invoke(job.app, [*asked, "--within", "ultraserver"])
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    refused = CliRunner().invoke(app, [*asked, "--within", "ultraserver"])
     assert refused.exit_code == 2 and "at most 18 nodes" in " ".join(refused.stderr.split())
 
 

@@ -80,15 +80,12 @@ def _command(app: Any, args: Any) -> str:
 
 
 def _group(app: Any) -> list[str]:
-    """The words before an app that is not the whole command: `nodes`, or `connect` where it is alone."""
+    """The word before an app that is one command of the first level: `connect`."""
     from ultracluster.cli.commands import COMMANDS
 
     alone = [one.callback for one in getattr(app, "registered_commands", [])]
     for name, row in COMMANDS.items():
-        module, _, found = row.found.rpartition(".")
-        if not row.found:
-            continue
-        command = getattr(import_module(f"ultracluster.cli.{module or name}"), found)
-        if command is app or alone == [command]:
+        module, _, function = row.place.rpartition(".")
+        if function and alone == [getattr(import_module(f"ultracluster.cli.{module or name}"), function)]:
             return [name]
     return []

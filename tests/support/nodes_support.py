@@ -16,7 +16,7 @@ from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.nodes import hyperpod_wait as node_wait
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer
-from ultracluster.cli import nodes as command
+from ultracluster.cli.main import app
 from ultracluster.config import Environment, load
 from ultracluster.jobs import on_nodes as jobs
 
@@ -100,7 +100,7 @@ def run(monkeypatch: pytest.MonkeyPatch, slurm: Slurm, tmp_path: Path) -> Callab
             node_wait, "wait",
             lambda *a, **k: wait(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
         )  # fmt: skip
-        return CliRunner().invoke(command.app, [words[0], str(file), *words[1:]], input=answers)
+        return CliRunner().invoke(app, ["nodes", words[0], str(file), *words[1:]], input=answers)
 
     return invoke
 

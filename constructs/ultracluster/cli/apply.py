@@ -6,7 +6,7 @@ from typing import Annotated, Literal, assert_never
 
 import typer
 
-from ultracluster.cli import observability, teams, users
+from ultracluster.cli import observability, teams, users_account
 from ultracluster.cli.environments import EnvironmentArgument, JsonOption, ProfileOption, refuse
 from ultracluster.cli.job_options import typed_options
 
@@ -64,7 +64,7 @@ def apply(
         refuse(f"{', '.join(given)}: not for {what}")
     match what:
         case "users":
-            users.apply(
+            users_account.apply(
                 environment,
                 dry_run=dry_run,
                 remove=remove,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +12,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from ultracluster.cli.terminal import hand_over, is_terminal
+from ultracluster.nodejs import NoNodeError, with_node
+from ultracluster.project.cdk_command import cdk_command
+from ultracluster.project.place import ProjectError, find_root
 
 if TYPE_CHECKING:
     from ultracluster.account.preflight import Report
@@ -36,13 +41,6 @@ def offer(report: Report) -> bool:
 
 
 def _run(command: str) -> bool:
-    import os
-    import subprocess
-
-    from ultracluster.nodejs import NoNodeError, with_node
-    from ultracluster.project.cdk_command import cdk_command
-    from ultracluster.project.place import ProjectError, find_root
-
     hand_over()
     words = shlex.split(command)
     try:

@@ -12,23 +12,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ultracluster.account.aws import AccountError
+from ultracluster.capacity.buying import MaybeBoughtError, NotBoughtError, in_use, plan_name
+from ultracluster.capacity.buying import buy as purchase
+from ultracluster.capacity.purchases import purchases
+from ultracluster.capacity.search import search, wishes_of
+from ultracluster.cli.accounts import open_account
 from ultracluster.cli.capacity_everywhere import wish_lines
+from ultracluster.cli.capacity_options import start_of
 from ultracluster.cli.capacity_settle import settled
+from ultracluster.cli.capacity_text import offer_line
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
     load_file,
-    open_account,
     refuse,
     refuse_file,
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import LateBar, working
 from ultracluster.cli.terminal import hand_over
-from ultracluster.config import InvalidEnvironmentError
+from ultracluster.config import InvalidEnvironmentError, load, parse, render
+from ultracluster.config.file_edit import EditError, edited, inherited
 from ultracluster.config.file_write import write
 from ultracluster.config.plain_text import one_line
+from ultracluster.config.remedy import Change, apply
+from ultracluster.config.source import Source
+from ultracluster.model import TRAITS, resolve
+from ultracluster.moving import Bought, capacity_of
+from ultracluster.project.ledger import Intent, exclusive
+from ultracluster.project.place import ProjectError
+from ultracluster.rules import check
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -37,8 +52,7 @@ if TYPE_CHECKING:
     from ultracluster.config import Environment
     from ultracluster.config.loader import Loaded
     from ultracluster.config.remedy import Option, YamlPath
-    from ultracluster.moving import Bought
-    from ultracluster.project.ledger import Intent, Ledger
+    from ultracluster.project.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +113,6 @@ def buy(
     refused, or the file could not be written after it was bought; 2 = refused: bad input, a guard, not
     confirmed; 3 = no answer came: it may have been bought, and --settle finds out.
     """
-    from ultracluster.project.ledger import exclusive
-    from ultracluster.project.place import ProjectError
-
     limits = Limits(yes=yes, max_usd=max_usd, again=again)
     if max_usd is not None and not math.isfinite(max_usd):
         refuse(f"--max-usd {max_usd}: write the most that it may cost, in USD")
@@ -138,10 +149,6 @@ def _bought(
     loaded: Loaded, ledger: Ledger, wish: Wish, named: str | None, limits: Limits, profile: str | None
 ) -> tuple[Offer, Bought]:
     """The offer and what AWS sold, or exit codes 1 to 3."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.capacity.buying import MaybeBoughtError, NotBoughtError
-    from ultracluster.capacity.buying import buy as purchase
-
     config = loaded.environment
     if ledger.intent:
         refuse(
@@ -175,9 +182,6 @@ def _bought(
 
 
 def _intent(account: Account, config: Environment, offer: Offer) -> Intent:
-    from ultracluster.capacity.buying import plan_name
-    from ultracluster.project.ledger import Intent
-
     return Intent(
         action="capacity buy",
         subject=offer.id,
@@ -202,9 +206,6 @@ def _intent(account: Account, config: Environment, offer: Offer) -> Intent:
 
 def _not_sold_already(account: Account, config: Environment, offer: Offer, limits: Limits) -> None:
     """Refuse where the account has just bought the same, on another machine or without an answer."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.capacity.purchases import purchases
-
     if limits.again:
         return
     try:
@@ -238,10 +239,6 @@ def _wish_of_one(config: Environment, group: str | None, days: int, after: str |
 
 
 def _wish(config: Environment, group: str | None, days: int, after: str | None) -> Wish:
-    from ultracluster.capacity.search import wishes_of
-    from ultracluster.cli.capacity_options import start_of
-    from ultracluster.model import resolve
-
     wishes = wishes_of(resolve(config), days=days, after=start_of(after))
     if not wishes:
         refuse("no compute group of this environment can be bought as a plan or block")
@@ -255,9 +252,6 @@ def _wish(config: Environment, group: str | None, days: int, after: str | None) 
 
 def _not_twice(account: Account, config: Environment, wish: Wish) -> None:
     """The group may name capacity that was bought before: only its stand-in is nobody's."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.capacity.buying import in_use
-
     capacity: Any = config.node_groups[wish.group].capacity
     name = getattr(capacity, "arn", None) or getattr(capacity, "id", None)
     try:
@@ -270,8 +264,6 @@ def _not_twice(account: Account, config: Environment, wish: Wish) -> None:
 
 def _chosen(account: Account, wish: Wish, named: str | None) -> Offer:
     """The offer as it stands now; a purchase begins with a search of its own."""
-    from ultracluster.capacity.search import search
-
     with LateBar("asking AWS") as bar:
         found = search(account, [wish], progress=bar)
     if found.failures:
@@ -293,8 +285,6 @@ def _as_shown(account: Account, offer: Offer) -> Offer:
     Whether AWS calls an offer the same in each search is not documented: one that is the same in all else is
     taken for it.
     """
-    from ultracluster.capacity.search import search
-
     found = search(account, [offer.wish])
     if found.failures:
         refuse(f"nothing was bought: offers cannot be asked for: {found.failures[0][1]}", code=1)
@@ -315,8 +305,6 @@ def _as_shown(account: Account, offer: Offer) -> Offer:
 
 
 def _others(offers: Sequence[Offer]) -> str:
-    from ultracluster.cli.capacity_text import offer_line
-
     if not offers:
         return "Try fewer days, or a later start"
     return "Offered now: " + "; ".join(" ".join(offer_line(one).split()) for one in offers[:3])
@@ -339,8 +327,6 @@ def _guard(config: Environment, offer: Offer, limits: Limits, ledger: Ledger) ->
 
 
 def _ask(config: Environment, offer: Offer, limits: Limits) -> None:
-    from ultracluster.cli.capacity_text import offer_line
-
     for line in list(wish_lines([offer.wish]))[1:]:
         typer.echo(one_line(line.strip()), err=True)
     typer.echo(one_line(" ".join(offer_line(offer).split())), err=True)
@@ -360,8 +346,6 @@ def _ask(config: Environment, offer: Offer, limits: Limits) -> None:
 
 
 def _stand_in(offer: Offer) -> Bought:
-    from ultracluster.moving import Bought
-
     plan = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/any"
     return Bought(
         kind=offer.wish.kind,
@@ -376,10 +360,6 @@ def _stand_in(offer: Offer) -> Bought:
 
 def _changes(config: Environment, group: str, bought: Bought) -> tuple[Option, Mapping[YamlPath, str]]:
     """What becomes of the group's capacity, and notes that go with what stood in."""
-    from ultracluster.config.remedy import Change
-    from ultracluster.model import TRAITS
-    from ultracluster.moving import capacity_of
-
     place: YamlPath = ("node_groups", group, "capacity")
     value = capacity_of(bought)
     if TRAITS[config.orchestrator.kind].until_block != "fills-later":
@@ -397,8 +377,6 @@ def _written(config: Environment, group: str, bought: Bought) -> str:
         EditError: no program can write it.
         OSError, UnicodeError: it cannot be read.
     """
-    from ultracluster.config.file_edit import edited, inherited
-
     option, notes = _changes(config, group, bought)
     text = config.file.read_text(encoding="utf-8")
     return edited(text, inherited(text, option), notes)
@@ -406,12 +384,6 @@ def _written(config: Environment, group: str, bought: Bought) -> str:
 
 def _check_file(loaded: Loaded, group: str, bought: Bought) -> None:
     """Before money is spent: a program can write the id, and the rules take the environment with it."""
-    from ultracluster.config import parse, render
-    from ultracluster.config.file_edit import EditError
-    from ultracluster.config.remedy import apply
-    from ultracluster.config.source import Source
-    from ultracluster.rules import check
-
     config = loaded.environment
     option, _ = _changes(config, group, bought)
     try:
@@ -434,8 +406,6 @@ def _check_file(loaded: Loaded, group: str, bought: Bought) -> None:
 
 def _write(loaded: Loaded, ledger: Ledger, group: str, bought: Bought) -> Path:
     """After money was spent: whatever happens, the id is printed."""
-    from ultracluster.config import load
-
     config = loaded.environment
     problem = ""
     try:

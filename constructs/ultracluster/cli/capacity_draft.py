@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ultracluster.catalog import region, zone_region
 from ultracluster.cli.draft_words import commands_for, schema_line
 from ultracluster.cli.file_output import write_new
 from ultracluster.cli.report import refuse
 from ultracluster.config.plain_text import one_line
+from ultracluster.plan.draft import ORCHESTRATORS, Wishes
+from ultracluster.plan.draft_check import judged
+from ultracluster.plan.draft_place import NoZoneError, capacities
 
 if TYPE_CHECKING:
     from ultracluster.capacity.everywhere import Row
     from ultracluster.cli.capacity_options import Asked
     from ultracluster.config.orchestrator import OrchestratorKind
-    from ultracluster.plan.draft import Wishes
     from ultracluster.plan.draft_check import Judgement
 
 
@@ -63,8 +66,6 @@ def _chosen(rows: Sequence[Row], offer: str | None) -> Row:
 
 def _unfit(row: Row) -> str:
     """Why no environment can be of this capacity; empty where one can."""
-    from ultracluster.catalog import region, zone_region
-
     if len(row.zones) != 1:
         return f"is in several zones ({', '.join(row.zones)}), and an environment in one"
     if region(row.region) is None:
@@ -77,10 +78,6 @@ def _unfit(row: Row) -> str:
 
 def _judged(row: Row, file: Path, orchestrator: OrchestratorKind | None) -> tuple[Judgement, Wishes]:
     """The draft for the orchestrator that is wanted, or the first that is known to take it there."""
-    from ultracluster.plan.draft import ORCHESTRATORS
-    from ultracluster.plan.draft_check import judged
-    from ultracluster.plan.draft_place import NoZoneError, capacities
-
     kinds: list[OrchestratorKind] = list(ORCHESTRATORS)
     if orchestrator:
         kinds = [orchestrator]
@@ -110,8 +107,6 @@ def _judged(row: Row, file: Path, orchestrator: OrchestratorKind | None) -> tupl
 
 
 def _wishes(row: Row, orchestrator: OrchestratorKind, name: str) -> Wishes:
-    from ultracluster.plan.draft import Wishes
-
     start = f"from {row.start:%Y-%m-%d %H:%M} UTC" if row.start else "there now"
     end = f" until {row.end:%Y-%m-%d %H:%M} UTC" if row.end else ""
     size = f"{row.count} nodes, {start}{end}"

@@ -5,17 +5,29 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import typer
 
+from ultracluster.account.aws import AccountError
+from ultracluster.capacity.everywhere import Regions, everywhere
+from ultracluster.capacity.search import wishes_for, wishes_of
+from ultracluster.catalog import nearest_regions, region
+from ultracluster.catalog.accelerators import nearest_accelerators, read_accelerators, types_with
+from ultracluster.cli.capacity_draft import write_draft
 from ultracluster.cli.capacity_options import Asked
 from ultracluster.cli.environments import check_new_file
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import LateBar
 from ultracluster.cli.report import refuse, text_table
 from ultracluster.config.plain_text import one_line
+from ultracluster.model import resolve
+from ultracluster.model.capacity import most_instances
+from ultracluster.plan.capacity_needs import Home, Place, needs_of
+from ultracluster.plan.draft import ORCHESTRATORS
+from ultracluster.plan.draft_place import capacities
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -23,7 +35,6 @@ if TYPE_CHECKING:
     from ultracluster.capacity.search import Wish
     from ultracluster.cli.documents.cluster import CapacitySearch, EverywhereOffer, HeldCapacity
     from ultracluster.config.orchestrator import OrchestratorKind
-    from ultracluster.plan.capacity_needs import Home
 
 SHOWN = 20
 """Rows of the table; --json has all."""
@@ -31,9 +42,6 @@ SHOWN = 20
 
 def search_everywhere(asked: Asked, account: Account, as_json: bool) -> NoReturn:
     """Ask, print, and write a draft where one is wanted; ends the command with its exit code."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.capacity.everywhere import Regions, everywhere
-
     wishes = _wishes(asked)
     try:
         places = Regions.of(account, _named(asked.regions))
@@ -53,8 +61,6 @@ def search_everywhere(asked: Asked, account: Account, as_json: bool) -> NoReturn
 
 def check_options(asked: Asked) -> None:
     """What can be refused before an account is opened."""
-    from ultracluster.plan.draft import ORCHESTRATORS
-
     if asked.orchestrator is not None and asked.orchestrator not in ORCHESTRATORS:
         refuse(f"--orchestrator {asked.orchestrator}: write one of {', '.join(ORCHESTRATORS)}")
     if asked.environment is not None:
@@ -75,8 +81,6 @@ def check_options(asked: Asked) -> None:
 
 
 def _named(regions: Sequence[str]) -> list[str]:
-    from ultracluster.catalog import nearest_regions, region
-
     names = [name.strip() for text in regions for name in text.split(",") if name.strip()]
     for name in names:
         if region(name) is None:
@@ -87,11 +91,6 @@ def _named(regions: Sequence[str]) -> list[str]:
 
 def _wishes(asked: Asked) -> list[Wish]:
     """What is looked for in each Region; in any zone."""
-    from dataclasses import replace
-
-    from ultracluster.capacity.search import wishes_of
-    from ultracluster.model import resolve
-
     if asked.environment is not None:
         own = wishes_of(resolve(asked.environment), days=asked.days, after=asked.after)
         if not own:
@@ -101,10 +100,6 @@ def _wishes(asked: Asked) -> list[Wish]:
 
 
 def _for_types(asked: Asked) -> list[Wish]:
-    from ultracluster.capacity.search import wishes_for
-    from ultracluster.model.capacity import most_instances
-    from ultracluster.plan.draft_place import capacities
-
     kind = cast("OrchestratorKind | None", asked.orchestrator)
     found: list[Wish] = []
     large: list[str] = []
@@ -127,8 +122,6 @@ def _for_types(asked: Asked) -> list[Wish]:
 
 def _types(asked: Asked) -> list[tuple[str, int]]:
     """Each type that has what is wanted, with the number of nodes."""
-    from ultracluster.catalog.accelerators import nearest_accelerators, read_accelerators, types_with
-
     if asked.instance_type:
         return [(asked.instance_type, asked.count)]
     wanted = read_accelerators(asked.accelerators)
@@ -146,8 +139,6 @@ def _types(asked: Asked) -> list[tuple[str, int]]:
 
 
 def _needs(row: Row, asked: Asked) -> tuple[str, ...]:
-    from ultracluster.plan.capacity_needs import Place, needs_of
-
     place = Place(
         region=row.region,
         zones=row.zones,
@@ -166,8 +157,6 @@ def _orchestrator(asked: Asked) -> OrchestratorKind | None:
 
 
 def _home(asked: Asked) -> Home | None:
-    from ultracluster.plan.capacity_needs import Home
-
     own = asked.environment
     if own is None:
         return None
@@ -337,6 +326,4 @@ def _held(row: Row, needs: tuple[str, ...]) -> HeldCapacity:
 
 
 def _draft(asked: Asked, rows: Sequence[Row], file: Path) -> None:
-    from ultracluster.cli.capacity_draft import write_draft
-
     write_draft(rows, file, offer=asked.offer, orchestrator=_orchestrator(asked), asked=asked)

@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ultracluster.capacity.search import tomorrow
 from ultracluster.cli.report import refuse
+from ultracluster.model.capacity import weeks_ahead
 
 if TYPE_CHECKING:
     from ultracluster.config import Environment
@@ -36,9 +38,6 @@ class Asked:
 
 def start_of(text: str | None) -> datetime:
     """The day of --after, else tomorrow."""
-    from ultracluster.capacity.search import tomorrow
-    from ultracluster.model.capacity import weeks_ahead
-
     first = tomorrow(now())
     if text is None:
         return first

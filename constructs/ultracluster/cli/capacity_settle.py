@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ultracluster.account.aws import AccountError
+from ultracluster.capacity.purchases import purchases
+from ultracluster.capacity.search import Offer, Segment, Wish
 from ultracluster.cli.report import refuse
 from ultracluster.config.plain_text import one_line
+from ultracluster.moving import Bought
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.capacity.search import Offer
     from ultracluster.config.loader import Loaded
-    from ultracluster.moving import Bought
     from ultracluster.project.ledger import Intent, Ledger
 
 VISIBLE = timedelta(minutes=10)
@@ -25,9 +27,6 @@ def settled(loaded: Loaded, ledger: Ledger, account: Account) -> tuple[Offer, Bo
     Ends with exit code 1 where nothing was bought, which closes the intent; with 3 where that is not known
     yet; with 2 where there is no open intent or another account's.
     """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.capacity.purchases import purchases
-
     intent = ledger.intent
     if intent is None:
         refuse(f"there is no purchase to settle for {loaded.environment.name}: each has its answer")
@@ -71,8 +70,6 @@ def _nothing(intent: Intent, ledger: Ledger, began: datetime) -> NoReturn:
 
 
 def _offer(intent: Intent) -> Offer:
-    from ultracluster.capacity.search import Offer, Segment, Wish
-
     details = intent.details
     start, end = datetime.fromisoformat(details["start"]), details["end"]
     wish = Wish(
@@ -92,8 +89,6 @@ def _offer(intent: Intent) -> Offer:
 
 
 def _bought(intent: Intent, offer: Offer, identifier: str) -> Bought:
-    from ultracluster.moving import Bought
-
     return Bought(
         kind=offer.wish.kind,
         id=identifier,

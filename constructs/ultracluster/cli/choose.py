@@ -9,16 +9,26 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
+from ultracluster.catalog import instance_type
+from ultracluster.catalog.accelerators import read_accelerators
+from ultracluster.catalog.wishes import wishes
+from ultracluster.cli.choose_types import as_document, as_text
 from ultracluster.cli.environments import JsonOption, refuse
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.paper import Paper
 from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
-from ultracluster.cli.report import Paper
 from ultracluster.cli.terminal import coloured, width
+from ultracluster.plan.choice import CAPACITIES, Wanted, comparison, questions, ranking
+from ultracluster.plan.draft_size import read_type, ultraserver_called
+from ultracluster.plan.training_model import parameters
+from ultracluster.plan.type_choice import type_rows
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.figures import Choice, RankRow, TypeChoice
-    from ultracluster.plan.choice import Rank, Wanted
+    from ultracluster.plan.choice import Rank
 
 
 def choose(
@@ -75,8 +85,6 @@ def choose(
     those that are had by it. Asks questions when there are no flags. Exit code 2: a flag is wrong, or there
     is none and no terminal.
     """
-    from ultracluster.plan.choice import CAPACITIES, ranking
-
     if wish and "list" in wish:
         sys.stdout.write(_wish_list())
         return
@@ -115,8 +123,6 @@ def choose(
 
 
 def _parameters(model: str | None) -> float | None:
-    from ultracluster.plan.training_model import parameters
-
     try:
         return None if model is None else parameters(model)
     except ValueError as error:
@@ -124,22 +130,14 @@ def _parameters(model: str | None) -> float | None:
 
 
 def _types_text(size: float, capacity: str) -> str:
-    from ultracluster.cli.choose_types import as_text
-    from ultracluster.plan.type_choice import type_rows
-
     return as_text(size, type_rows(size, capacity), width(120), colour=coloured())
 
 
 def _types_document(size: float, capacity: str) -> TypeChoice:
-    from ultracluster.cli.choose_types import as_document
-    from ultracluster.plan.type_choice import type_rows
-
     return as_document(size, type_rows(size, capacity))
 
 
 def _ask() -> Wanted:
-    from ultracluster.plan.choice import CAPACITIES, questions
-
     features: list[str] = []
     for name, question in questions().items():
         if name == "kubernetes" and "slurm" in features:
@@ -168,8 +166,6 @@ def _asked_wishes(text: str) -> tuple[str, ...]:
 
 
 def _known_wishes(names: list[str]) -> tuple[str, ...]:
-    from ultracluster.catalog.wishes import wishes
-
     for name in names:
         if name not in wishes():
             near = difflib.get_close_matches(name, wishes(), n=1, cutoff=0.4)
@@ -178,23 +174,15 @@ def _known_wishes(names: list[str]) -> tuple[str, ...]:
 
 
 def _wish_list() -> str:
-    from ultracluster.catalog.wishes import wishes
-
     width = max(map(len, wishes()), default=0)
     return "".join(f"{name:{width}}  {wish.question}\n" for name, wish in wishes().items())
 
 
 def _type(text: str) -> str:
-    from ultracluster.plan.draft_size import read_type
-
     return "" if text == "not decided" else read_type(text).instance_type
 
 
 def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
-    from ultracluster.catalog import instance_type
-    from ultracluster.plan.choice import Wanted
-    from ultracluster.plan.draft_size import read_type
-
     try:
         known = instance_type(read_type(kind).instance_type) if kind else None
     except ValueError as error:
@@ -203,8 +191,6 @@ def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
 
 
 def _document(wanted: Wanted, ranks: list[Rank]) -> Choice:
-    from ultracluster.plan.choice import comparison
-
     return {
         "wanted": {
             "features": list(wanted.features),
@@ -231,11 +217,6 @@ _MARKS = {"yes": "[green]+[/green]", "partly": "[yellow]~[/yellow]", "no": "[red
 
 
 def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from ultracluster.plan.choice import comparison
-
     paper = Paper(width(110), colour=coloured())
     console = paper.console
     for place, rank in enumerate(ranks, start=1):
@@ -267,8 +248,6 @@ def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
 
 def _examples(wanted: Wanted) -> Iterator[str]:
     """For each wish an environment that has it, and the page that says how it is used."""
-    from ultracluster.catalog.wishes import wishes
-
     for name in wanted.features:
         if wish := wishes().get(name):
             yield f"{name}: an environment with it is {wish.overlay}; {wish.page} says how"
@@ -276,9 +255,6 @@ def _examples(wanted: Wanted) -> Iterator[str]:
 
 def _flags(wanted: Wanted, asked: str) -> str:
     """What is known already, as flags of `init`."""
-    from ultracluster.catalog.accelerators import read_accelerators
-    from ultracluster.plan.draft_size import ultraserver_called
-
     kind, flags = wanted.instance_type, [""]
     if server := ultraserver_called(asked):
         flags += ["--instance-type", server.name]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ultracluster.cli.report import Paper
+from rich.table import Table
+
+from ultracluster.cli.paper import Paper
 from ultracluster.model.checkpoints import state_gib
 from ultracluster.plan.training_model import size_text
 from ultracluster.plan.type_choice import TypeRow
@@ -34,8 +36,6 @@ def as_document(parameters: float, rows: Sequence[TypeRow]) -> TypeChoice:
 
 def as_text(parameters: float, rows: Sequence[TypeRow], width: int, *, colour: bool = False) -> str:
     """For a terminal of `width` columns."""
-    from rich.table import Table
-
     paper = Paper(width, colour=colour, markup=False)
     console = paper.console
     state = f"{state_gib(parameters):,.0f} GiB of training state"

@@ -18,10 +18,12 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ultracluster.cli import progress, terminal
+from ultracluster.cli import progress, terminal, usage_errors
 from ultracluster.cli.habits import HABITS, Habit
 from ultracluster.cli.json_output import forget_json, write_error
+from ultracluster.cli.next_steps import tell
 from ultracluster.cli.output import discard, seen_output
+from ultracluster.cli.paging import paged
 from ultracluster.cli.renamed import RENAMED
 from ultracluster.config.plain_text import one_line
 
@@ -44,9 +46,9 @@ class Row:
     panel: str
     line: str
     """What it does, in one line of `ultracluster --help`."""
-    found: str = ""
-    """What it is in its module: a group of commands, or one function. The module of this package is called
-    like the command; another name of a module stands before a dot."""
+    place: str = ""
+    """Its function: the module of this package is called like the command, or stands before a dot. Empty for
+    a group of commands."""
 
 
 COMMANDS = {
@@ -59,10 +61,10 @@ COMMANDS = {
     "cost": Row(WRITE, "Estimate what it costs", "cost"),
     "diff": Row(WRITE, "Show the blast radius of a change", "diff"),
     "move": Row(WRITE, "Plan a move to another zone, Region or capacity", "move"),
-    "rules": Row(WRITE, "List the rules, or explain some in full"),
-    "schema": Row(WRITE, "JSON Schemas of files and of --json"),
+    "rules": Row(WRITE, "List the rules, or explain some in full", "rules"),
+    "schema": Row(WRITE, "JSON Schemas of files and of --json", "schema"),
     "export": Row(WRITE, "Files for other tools, made from an environment", "export"),
-    "capacity": Row(DEPLOY, "Search and buy capacity", "app"),
+    "capacity": Row(DEPLOY, "Search and buy capacity"),
     "permissions": Row(DEPLOY, "Print the IAM actions that the commands need", "permissions"),
     "preflight": Row(DEPLOY, "Ask the account for everything that a deploy needs", "preflight"),
     "synth": Row(DEPLOY, "Write the CloudFormation templates", "synth"),
@@ -70,24 +72,170 @@ COMMANDS = {
     "wait": Row(DEPLOY, "Wait until every node is ready", "wait"),
     "apply": Row(DEPLOY, "Bring users, teams or boards up to date, undeployed", "apply"),
     "destroy": Row(DEPLOY, "Delete the stacks; data is retained", "deploy.destroy"),
-    "job": Row(JOBS, "Submit, list, read, end and explain jobs", "app"),
+    "job": Row(JOBS, "Submit, list, read, end and explain jobs"),
     "serve": Row(JOBS, "Print a model server for Kubernetes", "serve"),
     "connect": Row(JOBS, "Open a shell on a node", "connect"),
     "users": Row(JOBS, "People's accounts on the nodes, and their tokens", "users"),
     "doctor": Row(CALL, "Say what is wrong with a deployed environment", "doctor"),
-    "nodes": Row(CALL, "List, reboot, replace or delete nodes", "app"),
+    "nodes": Row(CALL, "List, reboot, replace or delete nodes"),
     "acceptance": Row(CALL, "Measure a fabric, and judge it", "acceptance"),
-    "software": Row(SOFTWARE, "Releases and images: show, lock, mirror, bake, update", "app"),
+    "software": Row(SOFTWARE, "Releases and images: show, lock, mirror, bake, update"),
 }
-"""In the order of the help. Those without a place in a module are in `main`."""
+"""In the order of the help."""
+GROUPS = {
+    "capacity": "Capacity that AWS has on offer: search and buy.",
+    "job": "Jobs for the scheduler of an environment.",
+    "nodes": (
+        "List, reboot, replace or delete nodes of a deployed cluster. Exit code 0 = done or nothing to do, "
+        "1 = refused or failed for a node, 2 = AWS cannot be asked or not confirmed, 3 = still under way."
+    ),
+    "software": "Releases that nodes are brought to, and machine images: show, lock, mirror, bake, update.",
+}
+"""Help of each group."""
+MEMBERS = {
+    "capacity buy": (
+        "capacity_buy.buy",
+        "Buy a training plan or Capacity Block for a group, and write its id into the environment file.",
+    ),
+    "capacity search": (
+        "capacity_search.search",
+        "List training plans and Capacity Blocks by price of an instance-hour. Buys nothing.",
+    ),
+    "job submit": (
+        "job_queue.submit",
+        "Submit a job as yourself: a file, or with --nodes what `job write` prints.",
+    ),
+    "job write": (
+        "job_write.write",
+        "Print a job that starts on all its nodes at once: for `job submit ENV -`, kubectl or `sbatch`.",
+    ),
+    "job list": (
+        "job_queue.list_jobs",
+        "Your jobs that wait, run, or ended not long ago. Exit code 2 if the scheduler cannot be asked.",
+    ),
+    "job logs": ("job_queue.logs", "Print what a job printed."),
+    "job cancel": ("job_queue.cancel", "End jobs, after a question that shows them."),
+    "job shell": (
+        "job_shell.shell",
+        "A shell on nodes of your own for a while; they are given back when the shell ends.",
+    ),
+    "job why": (
+        "job_placement.why",
+        (
+            "Show how many switches a job spans on each layer of the network, and how few it could. Changes "
+            "nothing."
+        ),
+    ),
+    "nodes list": (
+        "nodes.list_",
+        "List every node, also those that HyperPod still waits for. Changes no node.",
+    ),
+    "nodes reboot": (
+        "nodes.reboot",
+        "Reboot nodes; disks stay as they are, lifecycle scripts do not run again.",
+    ),
+    "nodes replace": (
+        "nodes.replace",
+        "Replace nodes by new instances; everything on their own disks is lost.",
+    ),
+    "nodes delete": (
+        "nodes.delete",
+        "Delete nodes and lower their group's target; the next deploy goes by the file's `count` again.",
+    ),
+    "nodes health-check": (
+        "nodes.health_check",
+        "Start HyperPod's deep health checks: about two hours in which the nodes take no jobs.",
+    ),
+    "nodes add": (
+        "nodes.add",
+        "Add nodes to a group with continuous provisioning, or restore a group.",
+    ),
+    "software show": (
+        "software.show",
+        "Show releases and machine images: versions, origin, integrity and source of what each brings.",
+    ),
+    "software lock": (
+        "release_lock.lock",
+        "Download each open file, check its signature, and write size and SHA-256 into the lock file.",
+    ),
+    "software mirror": (
+        "release_mirror.mirror",
+        (
+            "Copy the files and packages of a release to S3, verified; run it again to go on after an "
+            "interruption."
+        ),
+    ),
+    "software recipe": (
+        "image_recipe.recipe",
+        "Print an EC2 Image Builder component or a Packer file that bakes a release into an image.",
+    ),
+    "software record": (
+        "image_record.record",
+        "Print a record of the image catalogue from what one node reports.",
+    ),
+    "software update": (
+        "software_update.update",
+        "Update one group after the other: controller, login, compute. Wipes root volumes.",
+    ),
+}
+"""Commands of the groups, in the order of their help: the function in its module, and the first paragraph of
+its docstring, so that a list of commands loads none."""
 
 
-class Commands(TyperGroup):
-    """A group that finds those commands in their modules, and that says with --json what is wrong with a
-    command line as JSON, too."""
+class Group(TyperGroup):
+    """A group whose commands are imported when they are called: a list of them imports none."""
+
+    words = ""
+    """That call the group; empty for the whole program."""
+    _listing = False
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        _check_command(self, ctx, args)
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        if not self.words:
+            return list(COMMANDS)
+        return [words.split()[1] for words in MEMBERS if words.split()[0] == self.words]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        words = f"{self.words} {cmd_name}".lstrip()
+        if words not in (MEMBERS if self.words else COMMANDS):
+            return None
+        if self._listing:
+            row = COMMANDS.get(words)
+            panel, line = (row.panel, row.line) if row else (None, MEMBERS[words][1])
+            return TyperCommand(cmd_name, help=line, rich_help_panel=panel)
+        try:
+            return _loaded(words)
+        except ModuleNotFoundError:
+            if ctx.resilient_parsing:  # completion of a command whose packages are not installed
+                return None
+            raise
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _flags_without_a_type(self)  # the shell's completion came later
+        with self._lines_only():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        with self._lines_only():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _lines_only(self) -> Generator[None]:
+        """A list of the commands loads none of them."""
+        self._listing = True
+        try:
+            yield
+        finally:
+            self._listing = False
+
+
+class Commands(Group):
+    """The whole program: with --json a refusal of a command line is JSON, too."""
 
     _json = False
-    _listing = False
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -108,14 +256,8 @@ class Commands(TyperGroup):
         with self._refusals():
             return super().invoke(ctx)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        _check_command(self, ctx, args)
-        return super().resolve_command(ctx, args)
-
     @contextmanager
     def _refusals(self) -> Generator[None]:
-        from ultracluster.cli import usage_errors
-
         try:
             yield
             sys.stdout.flush()
@@ -146,7 +288,7 @@ class Commands(TyperGroup):
         except Exception as error:
             if not type(error).__module__.startswith("botocore."):  # the SDK is imported by few commands
                 raise
-            from ultracluster.account.aws import explain
+            from ultracluster.account.aws import explain  # 0.3 s: the SDK, which is there by now
 
             self._refuse(explain(error), 2)
 
@@ -170,84 +312,45 @@ class Commands(TyperGroup):
             write_error(text, code=code)
         raise typer.Exit(code) from None
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _flags_without_a_type(self)  # the shell's completion came later
-        with self._lines_only():
-            super().format_help(ctx, formatter)
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        with self._lines_only():
-            return super().shell_complete(ctx, incomplete)
-
-    @contextmanager
-    def _lines_only(self) -> Generator[None]:
-        """A list of the commands loads none of them."""
-        self._listing = True
-        try:
-            yield
-        finally:
-            self._listing = False
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        row = COMMANDS.get(cmd_name)
-        if row is None:
-            return None
-        if self._listing:
-            return TyperCommand(cmd_name, help=row.line, rich_help_panel=row.panel)
-        if not row.found:
-            return with_habits(super().get_command(ctx, cmd_name), cmd_name)
-        return _loaded(cmd_name, row.found)
-
 
 @cache
-def _loaded(cmd_name: str, place: str) -> Any:
-    """A command or group of another module. Its options are read once, however often a process runs it."""
-    module, _, name = place.rpartition(".")
-    found: typer.Typer | Callable[..., None] = getattr(
-        import_module(f"ultracluster.cli.{module or cmd_name}"), name
-    )
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(cmd_name)(found)
-        found = alone
+def _loaded(words: str) -> Any:
+    """A command, or a group. Its options are read once, however often a process runs it."""
+    name = words.split()[-1]
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    if words in GROUPS:
+        alone = typer.Typer(cls=Group, add_completion=False, no_args_is_help=True, help=GROUPS[words])
+        alone.callback()(_nothing)
     else:
-        found.info.cls = Group
-    command = typer.main.get_command(found)
-    command.name = cmd_name
-    return with_habits(command, cmd_name)
+        place = MEMBERS[words][0] if words in MEMBERS else COMMANDS[words].place
+        module, _, function = place.rpartition(".")
+        alone.command(name)(getattr(import_module(f"ultracluster.cli.{module or name}"), function))
+    command: Any = typer.main.get_command(alone)
+    command.name = name
+    if words in GROUPS:
+        command.words = words
+    return with_habits(command, words)
+
+
+def _nothing() -> None:
+    pass
 
 
 _OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
-class Group(TyperGroup):
-    """A group of commands of the second level."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        _check_command(self, ctx, args)
-        return super().resolve_command(ctx, args)
-
-
 def with_habits(command: Any, words: str) -> Any:
-    """A command, and those of a group, with the options that all have and what happens around each.
+    """A command with the options that all have and what happens around it.
 
     Args:
         words: that call it, as `nodes list`.
     """
-    if any(one.name == "no_pager" for one in command.params):
-        return command
     command.params += common_params()
     _flags_without_a_type(command)
     if not hasattr(command, "list_commands"):
         if words in HABITS and HABITS[words].changes:
             command.params.append(_option(terminal.account_option, "account"))
         command.invoke = partial(_run, words, command.invoke)
-        return command
-    for name, one in command.commands.items():
-        with_habits(one, f"{words} {name}")
     return command
 
 
@@ -276,9 +379,6 @@ def _option(function: Callable[..., None], name: str) -> Any:
 
 
 def _run(words: str, run: Callable[[Any], Any], context: Any) -> Any:
-    from ultracluster.cli.next_steps import tell
-    from ultracluster.cli.paging import paged
-
     habit = HABITS.get(words)
     given = context.params
     if habit and habit.changes and not terminal.is_part() and _changes(habit, given):
@@ -307,6 +407,4 @@ def _check_command(group: TyperGroup, context: Any, args: list[str]) -> None:
         return
     if name in group.list_commands(context) and " ".join(args[:2]) not in RENAMED:
         return
-    from ultracluster.cli.usage_errors import no_command
-
-    context.fail(no_command(context, args, tuple(HABITS)))
+    context.fail(usage_errors.no_command(context, args, tuple(HABITS)))

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.account import sessions
+from ultracluster.account.aws import AccountError
+from ultracluster.account.nodes import node as nodes
+from ultracluster.account.nodes.fleet import Fleet
+from ultracluster.cli.accounts import open_account
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
     load_environment,
-    open_account,
     refuse,
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.terminal import hand_over, remark
+from ultracluster.jobs.queue.person import no_such_user
+from ultracluster.model import resolve
+from ultracluster.model.login import user_document
 
 if TYPE_CHECKING:
     from ultracluster.config import Environment
@@ -42,12 +50,6 @@ def connect(
     as_json: JsonOption = False,
 ) -> None:
     """Print the command that opens a shell on a node. Exit code 2 if there is no such node."""
-    from ultracluster.account import sessions
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes import node as nodes
-    from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.model import resolve
-
     config = load_environment(environment)
     if user and admin:
         refuse("--as and --admin exclude each other")
@@ -88,9 +90,6 @@ def connect(
 
 def _document_of(config: Environment, user: str) -> str:
     """Name of the user's session document."""
-    from ultracluster.jobs.queue.person import no_such_user
-    from ultracluster.model.login import user_document
-
     known = config.users.get(user)
     if known is None:
         refuse(no_such_user(config, user))
@@ -100,8 +99,6 @@ def _document_of(config: Environment, user: str) -> str:
 
 
 def _run(command: list[str]) -> None:
-    import subprocess
-
     hand_over()
     try:
         finished = subprocess.run(command, check=False)  # noqa: S603, no shell; the words are AWS's own ids

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+from rich.text import Text
+
 from ultracluster.account.spending import Spending
-from ultracluster.cli.report import Paper, cell, markdown, markdown_row
+from ultracluster.cli.paper import Paper
+from ultracluster.cli.report import cell, markdown, markdown_row
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.plan.cost import Estimate
 
@@ -43,9 +47,6 @@ def as_document(found: Estimate, spent: Spending) -> SpentCost:
 
 def as_text(found: Estimate, spent: Spending, width: int, *, colour: bool = False) -> str:
     """For a terminal of `width` columns."""
-    from rich.table import Table
-    from rich.text import Text
-
     paper = Paper(width, colour=colour, markup=False)
     title, sums = _heading(found, spent)
     paper.console.print(title)

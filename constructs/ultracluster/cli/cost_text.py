@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
 from ultracluster.catalog.prices import HOURS_PER_MONTH
-from ultracluster.cli.report import Paper, cell, folded, markdown, markdown_row
+from ultracluster.cli.paper import Paper
+from ultracluster.cli.report import cell, folded, markdown, markdown_row
 from ultracluster.plan.cost import Estimate, Line
 from ultracluster.plan.cost_summary import rough, summary
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from ultracluster.catalog.prices import Figure
 
@@ -25,8 +29,6 @@ WIDEST = 118
 
 def as_text(found: Estimate, width: int, *, colour: bool = False) -> str:
     """The estimate for a terminal of `width` columns; no figure is ever cut."""
-    from rich.text import Text
-
     paper = Paper(width, colour=colour, markup=False)
     console = paper.console
     sources = _Sources()
@@ -48,10 +50,6 @@ def as_text(found: Estimate, width: int, *, colour: bool = False) -> str:
 
 
 def _table(found: Estimate, sources: _Sources, width: int) -> Table:
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
     columns = _columns(width)
     table = Table(box=None, pad_edge=False, padding=(0, 2 if width >= WIDEST else 1, 0, 0))
     for name, heading_of in columns.items():
@@ -86,9 +84,6 @@ def _columns(width: int) -> dict[str, str]:
 
 
 def _print_list(console: Console, name: str, lines: list[str]) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
     if not lines:
         return
     console.print()

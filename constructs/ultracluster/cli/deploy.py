@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -10,12 +12,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.account import retained_logs as kept
+from ultracluster.account.aws import AWS_ERRORS, AccountError, explain
+from ultracluster.account.delete_logs import delete_logs
+from ultracluster.account.stack_outputs import stack_outputs
+from ultracluster.account.stacks_at_work import stacks_at_work
+from ultracluster.change import policy_openings
+from ultracluster.change.changes import ChangeError
+from ultracluster.change.comparison import of_account
+from ultracluster.change.radius import blast_radius
+from ultracluster.change.template_files import read_templates
+from ultracluster.cli import accounts
 from ultracluster.cli.environments import ProfileOption, confirm
 from ultracluster.cli.projects import EnvironmentName, YesOption, assembled, opened
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import PART, hand_over, is_terminal, quiet, remark
 from ultracluster.config.plain_text import one_line
+from ultracluster.model import resolve
+from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
+from ultracluster.nodejs import NoNodeError, with_node
+from ultracluster.project.cdk_command import cdk_command
+from ultracluster.project.deploy_lock import only_one
+from ultracluster.project.ledger import Intent, exclusive
 from ultracluster.project.place import Located, ProjectError
+from ultracluster.project.same_name import shared_name, twin_of
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -58,8 +78,6 @@ def deploy(
     Before the stacks it shows what changes in permissions and asks; without a terminal, pass --yes. The CDK's
     command is the project's (node_modules), that of the PATH, or fetched by npx in its pinned version.
     """
-    from ultracluster.project.same_name import shared_name, twin_of
-
     here = opened(environment, deploys=True)
     if twin := twin_of(here):
         refuse(
@@ -120,15 +138,8 @@ def _nothing_replaced(here: Located, out: Path, profile: str | None) -> None:
     CloudFormation has no immutable updates without rollback (User Guide, "Choose how to handle failures when
     provisioning resources", 2026-10); the CDK would stop there in the middle, after other stacks.
     """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.change.changes import ChangeError
-    from ultracluster.change.comparison import of_account
-    from ultracluster.change.radius import blast_radius
-    from ultracluster.change.template_files import read_templates
-    from ultracluster.cli import environments
-
     try:
-        found = of_account(here, environments.open_account(here.environment, profile), read_templates(out))
+        found = of_account(here, accounts.open_account(here.environment, profile), read_templates(out))
     except (AccountError, ChangeError) as error:
         refuse(str(error))
     for why in found.unread:
@@ -189,11 +200,6 @@ def destroy(
 
 def _end_of_logs(here: Located, account: Account, delete: bool) -> None:
     """Delete the log group of the control plane where that loses nothing or was asked for; else report it."""
-    from ultracluster.account import retained_logs as kept
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.delete_logs import delete_logs
-    from ultracluster.model import resolve
-
     cluster = resolve(here.environment)
     if cluster.kubernetes is None:
         return
@@ -212,10 +218,6 @@ def _end_of_logs(here: Located, account: Account, delete: bool) -> None:
 
 def _no_retained_logs(here: Located, account: Account) -> None:
     """Refuse a first deploy whose log group is there already, before anything is created."""
-    from ultracluster.account import retained_logs as kept
-    from ultracluster.account.aws import AccountError
-    from ultracluster.model import resolve
-
     cluster = resolve(here.environment)
     if cluster.kubernetes is None or not here.environment.makes_foundation:
         return
@@ -237,8 +239,6 @@ def _no_retained_logs(here: Located, account: Account) -> None:
 @contextmanager
 def _recorded(here: Located, account: Account) -> Generator[Callable[[], None]]:
     """Record the intent of a destroy when it begins, and the destroy in the ledger when it has ended."""
-    from ultracluster.project.ledger import Intent, exclusive
-
     name = here.environment.name
     settle = f"ultracluster destroy {here.environment.asked_as}"
     with exclusive(here.file, "destroy") as ledger:
@@ -269,8 +269,6 @@ def _recorded(here: Located, account: Account) -> Generator[Callable[[], None]]:
 @contextmanager
 def _alone(here: Located, what: str, profile: str | None) -> Generator[Account]:
     """Refuse while another deploy is at work: on this machine, or by the states of the stacks anywhere."""
-    from ultracluster.project.deploy_lock import only_one
-
     try:
         with only_one(here.root, f"{what} of {here.environment.name}"):
             yield _none_at_work(here, profile)
@@ -280,14 +278,9 @@ def _alone(here: Located, what: str, profile: str | None) -> Generator[Account]:
 
 def _none_at_work(here: Located, profile: str | None) -> Account:
     """The account, in which no stack of the environment is being changed."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.stacks_at_work import stacks_at_work
-    from ultracluster.cli import environments
-    from ultracluster.model import resolve
-
     cluster = resolve(here.environment)
     names = [*here.environment.stack_names, *([cluster.cluster_name] if cluster.traits.own_stack else [])]
-    account = environments.open_account(here.environment, profile)
+    account = accounts.open_account(here.environment, profile)
     try:
         found = stacks_at_work(account, names)
     except AccountError as error:  # CloudFormation itself refuses a stack that is at work
@@ -303,10 +296,6 @@ def _none_at_work(here: Located, profile: str | None) -> Account:
 
 def _same_orchestrator(here: Located, account: Account) -> None:
     """Refuse where the stacks of this name are a cluster of another orchestrator, which would be deleted."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.stack_outputs import stack_outputs
-    from ultracluster.model.orchestrators import ORCHESTRATOR_OUTPUT
-
     environment = here.environment
     name, kind = environment.stack_name("cluster"), environment.orchestrator.kind
     try:
@@ -327,14 +316,9 @@ def _policies_opened(
     here: Located, out: Path, accepted: frozenset[str], profile: str | None
 ) -> Generator[None]:
     """Stack policies refuse what loses data; inside they are open for what was accepted."""
-    from ultracluster.account.aws import AWS_ERRORS, AccountError, explain
-    from ultracluster.change.changes import ChangeError
-    from ultracluster.change.policy_openings import NotClosedError, opened, openings
-    from ultracluster.cli import environments
-
-    account = environments.open_account(here.environment, profile)
+    account = accounts.open_account(here.environment, profile)
     try:
-        needed, notes = openings(here, account, out, accepted)
+        needed, notes = policy_openings.openings(here, account, out, accepted)
     except (AccountError, ChangeError) as error:
         refuse(str(error))
     for note in notes:
@@ -343,9 +327,9 @@ def _policies_opened(
         names = ", ".join(sorted(opening.going))
         typer.echo(f"the policy of {stack} lets go, until the stacks are deployed: {names}", err=True)
     try:
-        with opened(account, needed):
+        with policy_openings.opened(account, needed):
             yield
-    except NotClosedError as error:
+    except policy_openings.NotClosedError as error:
         refuse(str(error))
     except AWS_ERRORS as error:
         refuse(f"a stack policy could not be opened: {explain(error)}")
@@ -353,9 +337,6 @@ def _policies_opened(
 
 def _part(here: Located, words: Sequence[str], harmless: frozenset[int] = frozenset()) -> None:
     """Run one of our commands; ends with its exit code unless that is 0 or harmless."""
-    import os
-    import subprocess
-
     remark(f"-- ultracluster {' '.join(words)}")
     command = [sys.executable, "-m", "ultracluster", *words, *(["--quiet"] if quiet() else [])]
     environment = {**os.environ, PART: "1"}
@@ -368,12 +349,6 @@ def _part(here: Located, words: Sequence[str], harmless: frozenset[int] = frozen
 
 def _cdk(here: Located, out: Path, account: Sequence[str]) -> Callable[..., None]:
     """Runs the CDK's command on what was synthesised; ends with its exit code unless that is 0."""
-    import os
-    import subprocess
-
-    from ultracluster.nodejs import NoNodeError, with_node
-    from ultracluster.project.cdk_command import cdk_command
-
     try:
         environment = with_node(os.environ)
         command = cdk_command(here.root, environment)

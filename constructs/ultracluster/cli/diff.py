@@ -8,17 +8,22 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli.environments import (
-    JsonOption,
-    complete_environment,
-    open_account,
-    refuse_file,
-)
+from ultracluster.change import blast_radius
+from ultracluster.change import comparison as compare
+from ultracluster.change.changes import ChangeError
+from ultracluster.change.comparison import Comparison
+from ultracluster.change.other_version import of_version
+from ultracluster.change.radius_page import radius_page
+from ultracluster.change.report import Report
+from ultracluster.cli.diff_output import as_document, as_markdown, as_text
+from ultracluster.cli.environments import JsonOption, complete_environment, refuse_file
 from ultracluster.cli.file_output import check_html, write_html
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.pcluster_file import add_pcluster_files
 from ultracluster.cli.progress import working
 from ultracluster.cli.report import refuse
 from ultracluster.config import InvalidEnvironmentError
+from ultracluster.project.place import ProjectError, find_root, located
 
 
 def diff(
@@ -82,16 +87,6 @@ def diff(
     guard, or what becomes of them is not known, and --accept does not name it. 2: bad input, or something
     could not be read.
     """
-    from ultracluster.change import blast_radius
-    from ultracluster.change import comparison as compare
-    from ultracluster.change.changes import ChangeError
-    from ultracluster.change.report import Report
-    from ultracluster.cli.diff_output import as_document, as_markdown, as_text
-    from ultracluster.cli.pcluster_file import add_pcluster_files
-    from ultracluster.project.place import ProjectError, find_root, located
-
-    names = environments or []
-    others = [one for one in (against, against_version, deployed or None, templates) if one is not None]
     accepted = set(accept or [])
     if wrong := [one for one in sorted(accepted) if one.count("/") != 1]:
         refuse(f"--accept {wrong[0]}: write STACK/LOGICAL_ID, as the report shows it")
@@ -100,36 +95,7 @@ def diff(
     if html is not None:
         check_html(html)
     try:
-        if templates is not None and not names and len(others) == 1:
-            found = compare.of_templates(*templates)
-        elif len(names) == 2 and not others:
-            old, new = (located(name, anywhere=True) for name in names)
-            with working(f"synthesising {old.name} and {new.name} ..."):
-                found = compare.of_two(old, new)
-        elif against is not None and len(names) == 1 and len(others) == 1:
-            here = located(names[0])
-            with working(f"synthesising {here.name}, now and at {against} ..."):
-                found = compare.of_revision(here, against)
-        elif against_version is not None and len(names) == 1 and len(others) == 1:
-            from ultracluster.change.other_version import of_version
-
-            here = located(names[0])
-            with working(f"synthesising {here.name}, now and by {against_version} ..."):
-                found = of_version(here, against_version)
-        elif deployed and len(names) == 1 and len(others) == 1:
-            here = located(names[0])
-            account = open_account(here.environment, profile)
-            with working(f"synthesising {here.name} ..."):
-                found = compare.of_account(here, account)
-        else:
-            refuse(
-                "Pass what to compare, in one of these ways:\n"
-                "  ultracluster diff dev prod                   two environments\n"
-                "  ultracluster diff prod --against HEAD~1      with another revision of the file\n"
-                "  ultracluster diff prod --against-version V   with another version of Ultracluster\n"
-                "  ultracluster diff prod --deployed            with what is deployed\n"
-                "  ultracluster diff --templates OLD NEW        two templates, or folders of them"
-            )
+        comparison = _compared(environments or [], against, against_version, deployed, templates, profile)
     except InvalidEnvironmentError as error:
         refuse_file(error.findings)
     except ChangeError as error:
@@ -137,17 +103,57 @@ def diff(
     except ProjectError as error:
         without = "" if find_root() else "\nOr compare templates: ultracluster diff --templates OLD NEW"
         refuse(f"{error}{without}")
-    add_pcluster_files(found)
-    changes = blast_radius(found.before, found.after, renamed_to=found.renamed_to)
-    report = Report(found, changes, accepted)
-    for one in sorted(accepted - report.acceptable):
-        typer.echo(f"--accept {one}: no data is lost there, and no guard of data goes", err=True)
+    add_pcluster_files(comparison)
+    changes = blast_radius(comparison.before, comparison.after, renamed_to=comparison.renamed_to)
+    report = Report(comparison, changes, accepted)
+    for resource in sorted(accepted - report.acceptable):
+        typer.echo(f"--accept {resource}: no data is lost there, and no guard of data goes", err=True)
     if html is not None:
-        from ultracluster.change.radius_page import radius_page
-
         write_html(html, radius_page(report))
     if as_json:
         write_json("diff", as_document(report))
     else:
         sys.stdout.write(as_markdown(report) if markdown else as_text(report))
     raise typer.Exit(report.exit_code)
+
+
+_WAYS = (
+    "Pass what to compare, in one of these ways:\n"
+    "  ultracluster diff dev prod                   two environments\n"
+    "  ultracluster diff prod --against HEAD~1      with another revision of the file\n"
+    "  ultracluster diff prod --against-version V   with another version of Ultracluster\n"
+    "  ultracluster diff prod --deployed            with what is deployed\n"
+    "  ultracluster diff --templates OLD NEW        two templates, or folders of them"
+)
+
+
+def _compared(
+    names: list[str],
+    against: str | None,
+    against_version: str | None,
+    deployed: bool,
+    templates: tuple[Path, Path] | None,
+    profile: str | None,
+) -> Comparison:
+    """What the command line names, both sides of it."""
+    ways = [way for way in (against, against_version, deployed or None, templates) if way is not None]
+    if len(names) == 2 and not ways:
+        old, new = (located(name, anywhere=True) for name in names)
+        with working(f"synthesising {old.name} and {new.name} ..."):
+            return compare.of_two(old, new)
+    if len(ways) != 1 or len(names) != (templates is None):
+        refuse(_WAYS)
+    if templates is not None:
+        return compare.of_templates(*templates)
+    here = located(names[0])
+    if against is not None:
+        with working(f"synthesising {here.name}, now and at {against} ..."):
+            return compare.of_revision(here, against)
+    if against_version is not None:
+        with working(f"synthesising {here.name}, now and by {against_version} ..."):
+            return of_version(here, against_version)
+    from ultracluster.cli.accounts import open_account  # 0.3 s: the SDK
+
+    account = open_account(here.environment, profile)
+    with working(f"synthesising {here.name} ..."):
+        return compare.of_account(here, account)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+from rich.text import Text
+
 from ultracluster.change import Verdict, worst
 from ultracluster.change.report import Report, end, rows, title
 from ultracluster.cli.json_rows import JudgedChange
-from ultracluster.cli.report import Paper, folded, markdown, markdown_table
+from ultracluster.cli.paper import Paper
+from ultracluster.cli.report import folded, markdown, markdown_table
 from ultracluster.cli.terminal import coloured, width
 
 if TYPE_CHECKING:
@@ -29,9 +33,6 @@ _STYLES = {
 
 def as_text(report: Report) -> str:
     """A table for each stack, in the colours of a terminal where there is one."""
-    from rich.table import Table
-    from rich.text import Text
-
     paper = Paper(width(140), colour=coloured(), markup=False)
     console = paper.console
     console.print(title(report))

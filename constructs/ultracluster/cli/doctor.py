@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.account.doctor import examine
+from ultracluster.account.doctor.log_files import LogError, read_logs
+from ultracluster.account.nodes.slurm_reason import explain
+from ultracluster.catalog.node_faults import generations_of
+from ultracluster.cli.accounts import open_account
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
     load_environment,
-    open_account,
     refuse,
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.json_rows import Cause, Harmless
 from ultracluster.cli.progress import working
 from ultracluster.config.plain_text import one_line
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination, Fact
@@ -60,9 +65,6 @@ def doctor(
     Exit code 0 = nothing found, 1 = something is wrong, not deployed or could not be read, or the --reason is
     a person's or unknown, 2 = the account cannot be asked, or a log is not there.
     """
-    from ultracluster.account.doctor import examine
-    from ultracluster.model import resolve
-
     config = load_environment(environment)
     if reason:
         _explain(reason, config)
@@ -83,8 +85,6 @@ def doctor(
 
 
 def _explain(reason: str, config: Environment) -> None:
-    from ultracluster.account.nodes.slurm_reason import explain
-
     known = explain(reason, config.health)
     if known is None:
         typer.echo(
@@ -99,10 +99,6 @@ def _explain(reason: str, config: Environment) -> None:
 
 def _read(log: list[str], config: Environment) -> Examination:
     """The logs that were given; exit code 2 for one that cannot be read."""
-    from ultracluster.account.doctor.log_files import LogError, read_logs
-    from ultracluster.catalog.node_faults import generations_of
-    from ultracluster.model import resolve
-
     types = [group.type for group in resolve(config).in_service.values()]
     names = [one.accelerator.name for one in types if one and one.accelerator]
     try:

@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ultracluster.plan.draft import Commands
+from ultracluster.plan.draft_check import UNSOLD, nearest
 from ultracluster.project.place import SCHEMA, find_root
 
 if TYPE_CHECKING:
     from ultracluster.config import Finding
-    from ultracluster.plan.draft import Commands, Wishes
+    from ultracluster.plan.draft import Wishes
 
 _SCHEMA = Path(__file__).parents[1] / "config" / "environment.schema.json"
 
@@ -41,8 +43,6 @@ def commands_for(output: Path | None, name: str) -> Commands:
 
     Without a file: where it is to be saved, in the project or in the folder of the command.
     """
-    from ultracluster.plan.draft import Commands
-
     checkout = _project()
     here = Path.cwd().resolve()
     root = checkout if checkout and here.is_relative_to(checkout) else find_root(here)
@@ -67,8 +67,6 @@ INIT = ("ultracluster", "init")
 
 def refusal(wishes: Wishes, reasons: Iterable[Finding | str], start: Sequence[str] = INIT) -> str:
     """Why no file is written, and commands for the nearest that would be; `start` are their first words."""
-    from ultracluster.plan.draft_check import UNSOLD, nearest
-
     reasons = list(reasons)
     lines = [
         "Nothing was written: the environment would be rejected:",

@@ -1,24 +1,22 @@
-"""From what stands on the command line to an environment, and to the account it lives in."""
+"""From what stands on the command line to an environment.
+
+`accounts` opens its account, and `accepted` judges it by the rules: both take longer to import.
+"""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from ultracluster.cli.json_output import JsonOption
 from ultracluster.cli.report import refuse
-from ultracluster.cli.terminal import Wishes, hand_over, is_terminal
+from ultracluster.cli.terminal import hand_over
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load, render
 from ultracluster.config.loader import Loaded
-from ultracluster.config.plain_text import one_line
 from ultracluster.project.place import find_root
-
-if TYPE_CHECKING:  # boto3 is slow to import: only the commands that talk to AWS do it
-    from ultracluster.account.aws import Account, Identity
 
 __all__ = [
     "EnvironmentArgument",
@@ -28,10 +26,8 @@ __all__ = [
     "complete_environment",
     "confirm",
     "environment_path",
-    "load_accepted",
     "load_environment",
     "load_file",
-    "open_account",
     "refuse",
     "refuse_file",
 ]
@@ -91,67 +87,6 @@ def load_environment(path: Path) -> Environment:
         return load_file(path).environment
     except InvalidEnvironmentError as error:
         refuse_file(error.findings)
-
-
-def open_account(environment: Environment, profile: str | None) -> Account:
-    """The environment's account in its Region; otherwise one line on standard error, and exit code 2.
-
-    Where the file names no account, a command that changes something asks which one is meant.
-    """
-    from ultracluster.account import aws
-
-    try:
-        account = aws.Account(region=environment.region, profile=profile)
-        identity = aws.check_account(account, environment)
-    except aws.AccountError as error:
-        refuse(str(error))
-    if Wishes.changes:
-        _check_meant(environment, account, identity)
-    return account
-
-
-def _check_meant(environment: Environment, account: Account, identity: Identity) -> None:
-    """Refuse credentials of an account that neither the file nor a person names."""
-    if Wishes.account not in ("", identity.account):
-        refuse(
-            f"Nothing changed: --account is {Wishes.account}, and these credentials "
-            f"({one_line(identity.arn)}) belong to {identity.account}. Choose a profile with "
-            "--profile or AWS_PROFILE"
-        )
-    if environment.account or Wishes.account:
-        return
-    from ultracluster.account.aws import alias
-
-    name = alias(account)
-    named = identity.account + (f" ({one_line(name)})" if name else "")
-    said = f"{environment.file or environment.name} names no account. These credentials belong to {named}"
-    if not is_terminal(sys.stdin):
-        refuse(
-            f'Nothing changed: {said}. Write `account: "{identity.account}"` into the file, or pass '
-            f"--account {identity.account}"
-        )
-    typer.echo(f"{said}, Region {account.region}, as {one_line(identity.arn)}.", err=True)
-    hand_over()
-    try:
-        agreed = typer.confirm(f"Run `{Wishes.changes}` in account {identity.account}?", err=True)
-    except typer.Abort:
-        agreed = False
-        typer.echo("", err=True)
-    if not agreed:
-        refuse("Not confirmed: nothing changed.")
-    Wishes.account = identity.account
-
-
-def load_accepted(path: Path) -> Environment:
-    """The environment of a file that breaks no rule; otherwise all findings, and exit code 2."""
-    from ultracluster.rules import enforce, judge_rest
-
-    try:
-        loaded = load_file(path)
-        enforce(loaded)
-    except InvalidEnvironmentError as error:
-        refuse_file(judge_rest(error))
-    return loaded.environment
 
 
 def check_new_file(file: Path) -> None:

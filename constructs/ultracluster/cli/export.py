@@ -9,19 +9,25 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
-from ultracluster.cli.environments import (
-    EnvironmentArgument,
-    ProfileOption,
-    load_accepted,
-    open_account,
-    refuse,
-)
+from ultracluster.catalog.parallelcluster import parallelcluster
+from ultracluster.cli.accepted import load_accepted
+from ultracluster.cli.environments import EnvironmentArgument, ProfileOption, refuse
 from ultracluster.cli.job_options import typed_options
-from ultracluster.cli.observability import write_rules_and_boards
-from ultracluster.cli.teams import slurm_accounts, task_governance, team_namespaces
+from ultracluster.cli.prometheus_files import write_rules_and_boards
+from ultracluster.cli.team_files import slurm_accounts, task_governance, team_namespaces
 from ultracluster.cli.terminal import remark
 from ultracluster.config import Environment
 from ultracluster.config.file_write import write
+from ultracluster.kubernetes.yaml_text import yaml_text
+from ultracluster.model import resolve
+from ultracluster.parallelcluster.configuration_file import (
+    WHY_NO_ROLLBACK,
+    cluster_configuration,
+    create_command,
+    settings_of,
+    update_command,
+)
+from ultracluster.parallelcluster.deployed_values import value_sources
 
 if TYPE_CHECKING:
     from ultracluster.parallelcluster.deployed_values import DeployedValues
@@ -101,10 +107,6 @@ def export(
 
 
 def _parallelcluster(environment: Path, offline: bool, output: Path | None, profile: str | None) -> None:
-    from ultracluster.kubernetes.yaml_text import yaml_text
-    from ultracluster.model import resolve
-    from ultracluster.parallelcluster.configuration_file import cluster_configuration, settings_of
-
     config = load_accepted(environment)
     try:
         orchestrator = settings_of(config)
@@ -134,19 +136,12 @@ def _parallelcluster(environment: Path, offline: bool, output: Path | None, prof
 
 
 def _values(config: Environment, offline: bool, profile: str | None) -> DeployedValues:
-    from ultracluster.parallelcluster.deployed_values import value_sources
-
     sources = value_sources(config)
     if offline:
         return sources.placeholders()
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.stack_outputs import stack_outputs
+    from ultracluster.cli.accounts import open_outputs  # 0.3 s: the SDK
 
-    account = open_account(config, profile)
-    try:
-        deployed = stack_outputs(account, sources.stacks)
-    except AccountError as error:
-        refuse(str(error))
+    _, deployed = open_outputs(config, profile, sources.stacks)
     if missing := sources.missing(deployed):
         for one in missing:
             why = "it has no such output" if one.stack in deployed else "the stack is not deployed"
@@ -161,8 +156,6 @@ def _values(config: Environment, offline: bool, profile: str | None) -> Deployed
 
 def _not_installable(version: str) -> list[str]:
     """Where to have the command of a release from that is on no package index."""
-    from ultracluster.catalog.parallelcluster import parallelcluster
-
     limits = parallelcluster()
     if version not in limits.same_configuration:
         return []
@@ -174,12 +167,6 @@ def _not_installable(version: str) -> list[str]:
 
 
 def _explain(config: Environment, file: str, version: str) -> None:
-    from ultracluster.parallelcluster.configuration_file import (
-        WHY_NO_ROLLBACK,
-        create_command,
-        update_command,
-    )
-
     for line in (
         f"Make the cluster with the pcluster command of release {version}:",
         f"  {create_command(config, file)}",

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, get_args
 
 import typer
 
+from ultracluster.catalog.images import Family, UnknownImageError, images, source
+from ultracluster.catalog.images import image as known_image
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.json_rows import KnownImage
 from ultracluster.cli.report import refuse, text_table
+from ultracluster.software import release_names
 
 if TYPE_CHECKING:
     from ultracluster.catalog.images import Fact
@@ -18,8 +21,6 @@ _COLUMNS = ("kernel", "nvidia_driver", "neuron_driver", "efa_installer", "slurm"
 
 def list_images(family: str, os: str, *, as_json: bool) -> None:
     """List the machine images of the catalogue, oldest first within a family."""
-    from ultracluster.catalog.images import Family, images
-
     systems = sorted({one.os for one in images()})
     for given, known, option in ((family, get_args(Family), "--family"), (os, systems, "--os")):
         if given and given not in known:
@@ -52,9 +53,6 @@ def list_images(family: str, os: str, *, as_json: bool) -> None:
 
 def is_image(name: str) -> bool:
     """Return whether that is an image's id, or meant as one: it begins as one, and is no release."""
-    from ultracluster.catalog.images import images
-    from ultracluster.software import release_names
-
     if name in release_names():
         return False
     return any(name == one.id or name.startswith(f"{one.family}-") for one in images())
@@ -62,9 +60,6 @@ def is_image(name: str) -> bool:
 
 def show_image(image: str, *, as_json: bool) -> None:
     """Show what an image brings: each value with who says so, and of when that is."""
-    from ultracluster.catalog.images import UnknownImageError, source
-    from ultracluster.catalog.images import image as known_image
-
     try:
         one = known_image(image)
     except UnknownImageError as error:

@@ -11,6 +11,9 @@ import typer
 from ultracluster.catalog.image_bases import UnknownBaseError
 from ultracluster.cli.report import refuse
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.software import UnknownReleaseError
+from ultracluster.software.image_recipe import Recipe, component_that_builds, component_that_tests
+from ultracluster.software.packer_file import packer_file
 
 _S3 = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?"
 
@@ -46,10 +49,6 @@ def recipe(
     the build fetches them from S3 and stops unless their hash is that of the recipe. `ImageBuilderPipeline`
     is the whole pipeline as a CDK construct.
     """
-    from ultracluster.software import UnknownReleaseError
-    from ultracluster.software.image_recipe import Recipe, component_that_builds, component_that_tests
-    from ultracluster.software.packer_file import packer_file
-
     for name, value in (("--scripts", scripts), ("--mirror", mirror)):
         if value and not re.fullmatch(_S3, value):
             refuse(f"{name} {value!r}: write it as s3://bucket/prefix")

@@ -11,6 +11,7 @@ import typer
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
 from ultracluster.config.file_text import bytes_of
+from ultracluster.software import image_record
 
 HOW = """\
 Let a node that runs the image print what it brings, then make the record of it:
@@ -41,8 +42,6 @@ def record(
     then what the catalogue knows of the image stays. Ask a fresh instance of the image, not a node on which
     Ultracluster has installed something.
     """
-    from ultracluster.software import image_record
-
     if print_script:
         sys.stdout.write(image_record.script())
         return

@@ -16,11 +16,15 @@ from ultracluster.cli.file_output import write_new
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.terminal import remark, width
 from ultracluster.config.plain_text import one_line
+from ultracluster.imports.hyperpod import is_parameters
+from ultracluster.imports.ledger import ImportRefusedError
+from ultracluster.imports.outcome import finished, grouped, sentence
+from ultracluster.imports.reading import everything, plain_name, read
+from ultracluster.imports.surroundings import Asked
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.imports import Import
     from ultracluster.imports.outcome import Drafted, Imported
-    from ultracluster.imports.surroundings import Asked
 
 _HEADINGS = {"left out": "Left out", "changed": "Changed", "assumed": "Assumed: it is not said there"}
 
@@ -93,11 +97,6 @@ def import_environment(
     validate`. The list says of each thing why, and what to do; it is in the head of the file, too. Exit code
     2: something cannot be read or carried over, or the new file is there already; nothing is written then.
     """
-    from ultracluster.imports.ledger import ImportRefusedError
-    from ultracluster.imports.outcome import finished
-    from ultracluster.imports.reading import everything
-    from ultracluster.imports.surroundings import Asked
-
     given = files or []
     if to is not None:
         _check_place(to, given, force)
@@ -139,8 +138,6 @@ def _check_place(to: Path, given: list[Path], force: bool) -> None:
 
 def _check_zone(zone_id: str, found: Imported) -> None:
     """Refuse a zone that was asked for and cannot be kept: another one is not what was meant."""
-    from ultracluster.imports.outcome import sentence
-
     kept = found.environment.network.zone_id
     if kept != zone_id:
         why = next((row.why for row in found.rows if row.where == "network.zone_id"), "")
@@ -150,29 +147,20 @@ def _check_zone(zone_id: str, found: Imported) -> None:
 
 def _running(cluster: str, asked: Asked, kind: str | None, profile: str | None, files: list[Path]) -> Drafted:
     """A running cluster, asked of its account; a file beside it says what its groups are."""
-    from ultracluster.account.aws import Account, AccountError
-    from ultracluster.imports.hyperpod import is_parameters
-    from ultracluster.imports.reading import plain_name, read
-    from ultracluster.imports.running.imported import imported
-    from ultracluster.imports.surroundings import Asked
-
     if len(files) > 1:
         refuse("--cluster takes at most one FILE beside it: HyperPod's provisioning_parameters.json")
     given = read(files[0]) if files else None
     if given and not is_parameters(given.data):
         refuse(f"{one_line(given.file)} is no provisioning_parameters.json: leave it away, or --cluster")
     named = Asked(name=plain_name(asked.name) if asked.name else "", zone_id=asked.zone_id)
-    try:
-        account = Account(region=asked.region or None, profile=profile)
-        return imported(account, cluster, named, kind, given.data if given else None)
-    except AccountError as error:
-        refuse(str(error))
+    from ultracluster.cli.import_running import running_cluster  # 0.3 s: the SDK
+
+    region = asked.region or None
+    return running_cluster(cluster, named, kind, region, profile, given.data if given else None)
 
 
 def _told(found: Imported) -> str:
     """The list for people, by what became of each thing."""
-    from ultracluster.imports.outcome import grouped, sentence
-
     environment = found.environment
     place = f"{environment.orchestrator.kind} in {environment.region}"
     count = len(environment.node_groups)

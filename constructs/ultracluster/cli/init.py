@@ -23,12 +23,16 @@ from ultracluster.cli.draft_options import (
     TypeOption,
     ZoneOption,
 )
+from ultracluster.cli.draft_wishes import Given, wishes_of
 from ultracluster.cli.draft_words import commands_for, refusal, schema_line
 from ultracluster.cli.environments import refuse
 from ultracluster.cli.file_output import write_new
 from ultracluster.cli.questions import can_ask
 from ultracluster.cli.terminal import remark
+from ultracluster.config import render
 from ultracluster.config.environment import MOST_OF_NAME, NAME
+from ultracluster.plan.draft_check import judged
+from ultracluster.plan.draft_place import NoZoneError
 
 
 def init(
@@ -64,11 +68,6 @@ def init(
     sell it in its Region and zone. Exit code 2: a flag is missing or wrong, the file is there already, or
     what is asked for cannot be had; the nearest that can is named.
     """
-    from ultracluster.cli.draft_wishes import Given, wishes_of
-    from ultracluster.config import render
-    from ultracluster.plan.draft_check import judged
-    from ultracluster.plan.draft_place import NoZoneError
-
     if output is not None and output.exists() and not force:
         refuse(f"{output} exists: pass --force to replace it")
     given = Given(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.account.aws import AccountError
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
@@ -22,6 +23,11 @@ from ultracluster.cli.progress import working
 from ultracluster.cli.report import text_table
 from ultracluster.config.file_text import text_of
 from ultracluster.config.plain_text import one_line
+from ultracluster.jobs.placement import seats as sources
+from ultracluster.jobs.placement.seats import ask_script, ask_slurm, read_nodes
+from ultracluster.jobs.placement.spread import node_names, placement
+from ultracluster.model import resolve
+from ultracluster.model.slurm_topology import slurm_topology
 
 if TYPE_CHECKING:
     from ultracluster.account.nodes.fleet import Fleet
@@ -62,10 +68,6 @@ def why(
     Exit code 0 = as few as possible, 1 = more than it must, 2 = AWS or Slurm cannot be asked, 3 = nobody says
     where all of its nodes are.
     """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.jobs.placement import seats as sources
-    from ultracluster.jobs.placement.spread import node_names, placement
-
     if (job is None) == (nodes is None):
         refuse("pass the number of a job, or --nodes")
     config = load_environment(environment)
@@ -112,8 +114,6 @@ class _Once:
 
 
 def _of_job(job: str, fleet: _Once, *, here: bool) -> dict[str, str]:
-    from ultracluster.jobs.placement.seats import ask_script
-
     found = _asked(ask_script(job=job), fleet, here=here)
     if not found:
         raise ValueError(f"Slurm tells no nodes of job {job}")
@@ -121,8 +121,6 @@ def _of_job(job: str, fleet: _Once, *, here: bool) -> dict[str, str]:
 
 
 def _asked(script: str, fleet: _Once, *, here: bool) -> dict[str, str]:
-    from ultracluster.jobs.placement.seats import ask_slurm, read_nodes
-
     if not here:
         with working("asking Slurm on the controller"):
             return ask_slurm(fleet.get(), script)
@@ -153,9 +151,6 @@ def _text(path: Path) -> str:
 
 
 def _slurm_topology(config: Environment, found: Sequence[Seat]) -> SlurmTopology | None:
-    from ultracluster.model import resolve
-    from ultracluster.model.slurm_topology import slurm_topology
-
     if config.kubernetes:
         return None
     cluster = resolve(config)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.account.aws import AccountError
+from ultracluster.cli.accounts import open_account
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
     confirm,
     load_environment,
-    open_account,
     refuse,
 )
 from ultracluster.cli.job_options import (
@@ -49,14 +50,20 @@ from ultracluster.cli.job_submission import (
     tell_plan,
     travelling,
 )
+from ultracluster.cli.job_text import wishes_of, written
+from ultracluster.cli.job_watch import Lines, Watch, elapsed, summary
+from ultracluster.cli.job_watch import follow as following
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
 from ultracluster.cli.report import text_table
 from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
+from ultracluster.jobs.queue import open_queue
+from ultracluster.jobs.queue.protocol import PROGRAM, NoSuchJobError, NotSubmittedError, UnansweredError
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
-    from ultracluster.jobs.queue.protocol import Queue, QueuedJob, Submission
+    from ultracluster.jobs.queue.protocol import Program, Queue, QueuedJob, Submission
     from ultracluster.model import Cluster
 
 Again = Callable[..., str]
@@ -134,58 +141,11 @@ def submit(
     Exit code 0 = submitted, with --watch: it ended well, 1 = with --watch: it failed or was cancelled, 2 =
     refused, nothing was submitted, 3 = no answer: it may have been submitted, 130 = interrupted.
     """
-    from ultracluster.cli.job_text import written
-    from ultracluster.jobs.request import Wishes
-    from ultracluster.model import resolve
-
     words = list(rest or [])
     if nodes is None:
-        config = load_environment(environment)
-        cluster = resolve(config)
-        if not words:
-            refuse("what is to run? A file (a batch script, manifests, or - for standard input), or --nodes")
-        file = words.pop(0)
-        check_options(context, file)
-        text, called = read_job(file)
-        travels = travelling(program, words)
-        if travels:
-            from ultracluster.jobs.queue.protocol import PROGRAM
-
-            if PROGRAM not in text and words:
-                refuse(f"{file} does not say where the program is named: write {PROGRAM} there")
-        check_text(cluster, file, text)
+        cluster, text, called, travels = _of_file(context, environment, words, program)
     else:
-        if words and program is None and (words[0] == "-" or Path(words[0]).is_file()):
-            refuse(f"--nodes {nodes} makes a job, and {words[0]} is one: leave one of the two out")
-        travels = travelling(program, words)
-        if travels and script:
-            refuse(
-                "--program and --script exclude each other: one travels with the job, one lies there already"
-            )
-        wishes = Wishes(
-            nodes=nodes,
-            team=team,
-            image=image,
-            script=script,
-            name=name,
-            group=group,
-            priority=priority,
-            within=within,
-            processes=processes,
-            time=time,
-            checkpoints=checkpoints,
-            look=look,
-            scheduler=scheduler,
-            resilience=resilience,
-            spares=spares,
-            most_nodes=most_nodes,
-            step=step,
-            sizes=sizes,
-            log_line=log_line,
-            log_seconds=log_seconds,
-            checkpoints_to=checkpoints_to,
-        )
-        cluster, text = written(environment, wishes, program=travels.name if travels else "")
+        cluster, text, travels = _of_options(context, environment, words, program, script)
         called = name
     submission = submission_of(text, called, travels)
     if dry_run:
@@ -204,6 +164,37 @@ def submit(
     raise typer.Exit(0 if job.state == "completed" else 1)
 
 
+def _of_file(
+    context: typer.Context, environment: Path, words: list[str], program: Path | None
+) -> tuple[Cluster, str, str, Program | None]:
+    """Cluster, text and name of the job in a file, and the program that travels with it."""
+    cluster = resolve(load_environment(environment))
+    if not words:
+        refuse("what is to run? A file (a batch script, manifests, or - for standard input), or --nodes")
+    file, *arguments = words
+    check_options(context, file)
+    text, called = read_job(file)
+    travels = travelling(program, arguments)
+    if travels and PROGRAM not in text and arguments:
+        refuse(f"{file} does not say where the program is named: write {PROGRAM} there")
+    check_text(cluster, file, text)
+    return cluster, text, called, travels
+
+
+def _of_options(
+    context: typer.Context, environment: Path, words: list[str], program: Path | None, script: str | None
+) -> tuple[Cluster, str, Program | None]:
+    """Cluster and text of the job that the options describe, and the program that travels with it."""
+    if words and program is None and (words[0] == "-" or Path(words[0]).is_file()):
+        nodes = context.params["nodes"]
+        refuse(f"--nodes {nodes} makes a job, and {words[0]} is one: leave one of the two out")
+    travels = travelling(program, words)
+    if travels and script:
+        refuse("--program and --script exclude each other: one travels with the job, one lies there already")
+    cluster, text = written(environment, wishes_of(context), program=travels.name if travels else "")
+    return cluster, text, travels
+
+
 def list_jobs(
     environment: EnvironmentArgument,
     everyone: Annotated[bool, typer.Option("--all", help="Those of everybody.")] = False,
@@ -213,9 +204,6 @@ def list_jobs(
     as_json: JsonOption = False,
 ) -> None:
     """Your jobs that wait, run, or ended not long ago. Exit code 2 if the scheduler cannot be asked."""
-    from ultracluster.cli.job_watch import elapsed
-    from ultracluster.model import resolve
-
     cluster = resolve(load_environment(environment))
     with _queue(cluster, profile, user, team) as queue:
         with working(ASKING):
@@ -258,12 +246,6 @@ def logs(
     Exit code 1 = there is no such job, 2 = it cannot be asked, 130 = interrupted. How the job ended does not
     count.
     """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.cli.job_watch import Lines, Watch
-    from ultracluster.cli.job_watch import follow as following
-    from ultracluster.jobs.queue.protocol import NoSuchJobError
-    from ultracluster.model import resolve
-
     cluster = resolve(load_environment(environment))
     with _queue(cluster, profile, user) as queue:
         try:
@@ -305,11 +287,6 @@ def cancel(
 
     Exit code 1 = there is no such job, or one could not be ended, 2 = refused, nothing was asked for.
     """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.cli.job_watch import summary
-    from ultracluster.jobs.queue.protocol import NoSuchJobError
-    from ultracluster.model import resolve
-
     cluster = resolve(load_environment(environment))
     wanted = list(dict.fromkeys(jobs))
     with _queue(cluster, profile, user) as queue:
@@ -352,9 +329,6 @@ def cancel(
 
 @contextmanager
 def _queue(cluster: Cluster, profile: str | None, user: str, team: str | None = None) -> Generator[Queue]:
-    from ultracluster.account.aws import AccountError
-    from ultracluster.jobs.queue import open_queue
-
     if user and cluster.traits.kubernetes:
         refuse(f"--as is for Slurm, and this is {cluster.settings.kind}: your IAM role is who you are")
     account = open_account(cluster.environment, profile)
@@ -380,9 +354,6 @@ def _again(environment: Path, profile: str | None, user: str) -> Again:
 
 
 def _submit(queue: Queue, submission: Submission, again: Again) -> QueuedJob:
-    from ultracluster.account.aws import AccountError
-    from ultracluster.jobs.queue.protocol import NotSubmittedError, UnansweredError
-
     try:
         with working(f"submitting {one_line(submission.name)}"):
             return queue.submit(submission)
@@ -404,14 +375,10 @@ def _submit(queue: Queue, submission: Submission, again: Again) -> QueuedJob:
 
 
 def _watch(queue: Queue, job: QueuedJob, again: Again, *, quiet: bool) -> QueuedJob:
-    from ultracluster.account.aws import AccountError
-    from ultracluster.cli.job_watch import Watch, follow
-    from ultracluster.jobs.queue.protocol import NoSuchJobError
-
     goes_on = f"Job {job.id} goes on: `{again('logs', job.id, '--follow')}`, `{again('cancel', job.id)}`"
     try:
         with Watch(quiet=quiet) as watch:
-            return follow(queue, job, watch)
+            return following(queue, job, watch)
     except KeyboardInterrupt:
         refuse(f"Stopped watching. {goes_on}.", code=INTERRUPTED)
     except (AccountError, NoSuchJobError) as error:

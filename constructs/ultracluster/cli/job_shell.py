@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import secrets
@@ -11,7 +12,9 @@ import shlex
 import shutil
 import signal
 import sys
+import termios
 import time as clock
+import tty
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,22 +23,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import (
-    EnvironmentArgument,
-    ProfileOption,
-    load_environment,
-    open_account,
-    refuse,
-)
+from ultracluster.account.aws import AccountError
+from ultracluster.cli.accounts import open_account
+from ultracluster.cli.environments import EnvironmentArgument, ProfileOption, load_environment, refuse
 from ultracluster.cli.job_options import GroupOption, TeamOption
 from ultracluster.cli.job_queue import AsOption
+from ultracluster.cli.job_shell_kubernetes import kubernetes_shell
 from ultracluster.cli.progress import LINE, working
 from ultracluster.cli.terminal import hand_over, quiet, remark
 from ultracluster.config.plain_text import one_line
+from ultracluster.jobs import notebook as notebooks
+from ultracluster.jobs.notebook import address
+from ultracluster.jobs.queue.forward import ALIVE, Forward, node_command
+from ultracluster.jobs.queue.person import person_session
+from ultracluster.jobs.queue.person_session import PersonSession, SessionEndedError, missing_programs
+from ultracluster.jobs.queue.protocol import NoSuchJobError
+from ultracluster.jobs.queue.slurm_queue import SlurmQueue, checked
+from ultracluster.model import resolve
+from ultracluster.model.job_fit import check_job, check_team, job_pool
 
 if TYPE_CHECKING:
     from ultracluster.account.sessions import Session
-    from ultracluster.jobs.queue.person_session import PersonSession
     from ultracluster.model import Cluster
 
 _TIME = re.compile(r"\d{1,4}-\d{1,2}(:\d{2}){0,2}|\d{1,6}(:\d{2}){0,2}")
@@ -100,12 +108,6 @@ def shell(
 
     Exit code 2 = refused, or no session can be opened.
     """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.jobs.queue.person import person_session
-    from ultracluster.jobs.queue.person_session import missing_programs
-    from ultracluster.jobs.queue.protocol import NoSuchJobError
-    from ultracluster.model import resolve
-
     cluster = resolve(load_environment(environment))
     time = time or ("8:00:00" if notebook else "2:00:00")
     if notebook:
@@ -118,8 +120,6 @@ def shell(
         )  # fmt: skip
         return
     if cluster.traits.kubernetes:
-        from ultracluster.cli.job_shell_kubernetes import kubernetes_shell
-
         if user:
             refuse(f"--as is for Slurm, and this is {cluster.settings.kind}: your IAM role is who you are")
         if job:
@@ -185,17 +185,12 @@ def _notebook(
     dry_run: bool,
 ) -> None:
     """A notebook on a node of the cluster; the node is given back with Ctrl-C."""
-    from ultracluster.jobs import notebook as notebooks
-    from ultracluster.model.job_fit import job_pool
-
     there, token = notebooks.new_port(), notebooks.new_token()
     try:
         pool = job_pool(cluster, group)
         if gpus is None and pool.resource == "nvidia.com/gpu":
             gpus = 1
         if cluster.traits.kubernetes:
-            from ultracluster.cli.job_shell_kubernetes import kubernetes_shell
-
             if user:
                 raise ValueError(f"--as is for Slurm, and this is {cluster.settings.kind}")
             lustre = cluster.lustre_of(pool.group)
@@ -231,11 +226,6 @@ def _open_notebook(
     ports: tuple[int, int],
     token: str,
 ) -> None:
-    from ultracluster.account.aws import AccountError
-    from ultracluster.jobs.notebook import address
-    from ultracluster.jobs.queue.person import person_session
-    from ultracluster.jobs.queue.person_session import PersonSession, missing_programs
-
     account = open_account(cluster.environment, profile)
     try:
         session, who, node = person_session(account, cluster, user)
@@ -261,9 +251,6 @@ def _open_notebook(
 
 def _typed(opened: PersonSession, token: str, said: str) -> None:
     """Type the token, and show what comes, until the notebook ends or somebody ends it."""
-    from ultracluster.jobs.queue.forward import ALIVE
-    from ultracluster.jobs.queue.person_session import SessionEndedError
-
     opened.type(f"{token}\n")
     typed = clock.monotonic()
     lines = said.splitlines()
@@ -293,8 +280,6 @@ def allocation(
     Raises:
         ValueError: there can be none.
     """
-    from ultracluster.model.job_fit import check_job, check_team, job_pool
-
     pool = job_pool(cluster, group)
     check_team(cluster, team)
     check_job(cluster, pool, nodes, team)
@@ -327,8 +312,6 @@ def within_job(job_id: str) -> str:
     Raises:
         NoSuchJobError: that is no number of one.
     """
-    from ultracluster.jobs.queue.slurm_queue import checked
-
     words = ["srun", f"--jobid={checked(job_id)}", "--overlap", "--nodes=1", "--ntasks=1", "--relative=0"]
     return shlex.join([*words, "--pty", "bash", "--login"])
 
@@ -343,8 +326,6 @@ def _ports(text: str) -> tuple[int, int]:
 
 
 def _run(session: Session, who: str, command: str, name: str, ports: tuple[int, int] | None) -> None:
-    from ultracluster.jobs.queue.person_session import PersonSession
-
     stop, carried = Event(), None
     if ports:
         carried = _Carried(session, who, name, ports, stop)
@@ -368,9 +349,6 @@ class _Carried:
     """A port, carried beside the shell by a session of its own."""
 
     def __init__(self, session: Session, who: str, name: str, ports: tuple[int, int], stop: Event) -> None:
-        from ultracluster.jobs.queue.forward import Forward
-        from ultracluster.jobs.queue.person_session import PersonSession
-
         self._session = PersonSession(session.command, user=who)
         self._name, self._ports, self._stop = name, ports, stop
         self._forward = Forward(self._session, secrets.token_hex(8), ports[0])
@@ -392,10 +370,6 @@ class _Carried:
         self._session.close(gently=False)
 
     def _carry(self) -> None:
-        from ultracluster.account.aws import AccountError
-        from ultracluster.jobs.queue.forward import node_command
-        from ultracluster.jobs.queue.slurm_queue import SlurmQueue
-
         def ready() -> None:
             here, there = self._ports
             if not quiet():
@@ -425,9 +399,6 @@ def _tell(text: str) -> None:
 @contextmanager
 def _raw() -> Generator[None]:
     """The terminal as it is typed into."""
-    import termios
-    import tty
-
     before = termios.tcgetattr(0)
     tty.setraw(0)
     try:
@@ -467,8 +438,6 @@ def _relay(session: PersonSession, said: bytes) -> None:
 
 def _resizer(terminal: int) -> Callable[..., None]:
     """What tells the plugin's terminal how large ours is."""
-    import fcntl
-    import termios
 
     def resize(*_: object) -> None:
         with contextlib.suppress(OSError):

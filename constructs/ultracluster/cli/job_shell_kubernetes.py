@@ -15,14 +15,22 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ultracluster.cli.environments import open_account, refuse
+from ultracluster.account.aws import AccountError
+from ultracluster.cli.accounts import open_account
+from ultracluster.cli.environments import refuse
+from ultracluster.cli.job_watch import summary
 from ultracluster.cli.progress import LINE
 from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
+from ultracluster.jobs.manifests.shell_job import seconds_of, shell_manifests
+from ultracluster.jobs.notebook import address
+from ultracluster.jobs.queue.kubernetes import KubernetesQueue, kubectl
+from ultracluster.jobs.queue.protocol import NoSuchJobError, NotSubmittedError, Submission, UnansweredError
+from ultracluster.jobs.request import Wishes, wanted_job
+from ultracluster.kubernetes.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.jobs.queue.kubernetes import KubernetesQueue
     from ultracluster.jobs.queue.protocol import QueuedJob
     from ultracluster.model import Cluster
 
@@ -51,11 +59,6 @@ def kubernetes_shell(
     Args:
         notebook: a script that is run instead of a shell, and the line that it reads.
     """
-    from ultracluster.account.aws import AccountError
-    from ultracluster.jobs.notebook import address
-    from ultracluster.jobs.queue.kubernetes import kubectl
-    from ultracluster.jobs.queue.protocol import NoSuchJobError
-
     name = f"{'notebook' if notebook else 'shell'}-{secrets.token_hex(3)}"
     try:
         text = shell_text(
@@ -93,10 +96,6 @@ def _submitted(
     account: Account, cluster: Cluster, text: str, name: str, team: str | None, environment: Path
 ) -> tuple[KubernetesQueue, QueuedJob]:
     """The job, and the queue that has it; exit code 2, or 3 where that is not known."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.jobs.queue.kubernetes import KubernetesQueue
-    from ultracluster.jobs.queue.protocol import NotSubmittedError, Submission, UnansweredError
-
     try:
         queue = KubernetesQueue(account, cluster, team=team, say=_say)
         return queue, queue.submit(Submission(text, name, secrets.token_hex(4)))
@@ -126,10 +125,6 @@ def shell_text(
     Raises:
         ValueError: there can be none.
     """
-    from ultracluster.jobs.manifests.shell_job import seconds_of, shell_manifests
-    from ultracluster.jobs.request import Wishes, wanted_job
-    from ultracluster.kubernetes.yaml_text import yaml_text
-
     if not image:
         raise ValueError("a pod needs an image: --image, the one that your jobs have")
     job = wanted_job(cluster, Wishes(nodes=nodes, team=team, group=group, image=image, name=name))
@@ -139,9 +134,6 @@ def shell_text(
 
 def _wait(queue: KubernetesQueue, job_id: str, environment: Path) -> tuple[str, str, str]:
     """The first pod, once it runs; what it waits for is said when that changes."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.cli.job_watch import summary
-
     said, failures = "", 0
     while True:
         try:
@@ -172,8 +164,6 @@ def _work(
     notebook: tuple[str, str] | None,
 ) -> int:
     """The terminal, or the notebook, until it ends, with the port beside it."""
-    from ultracluster.jobs.queue.kubernetes import kubectl
-
     namespace, name, container = pod
     surroundings = kubectl.child_environment()
     with kubectl.configuration(queue.api, account, namespace) as file:

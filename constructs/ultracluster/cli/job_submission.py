@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ultracluster.account.aws import AccountError
 from ultracluster.cli.job_options import typed_options
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
 from ultracluster.config.file_text import bytes_of
 from ultracluster.config.plain_text import one_line, visible
+from ultracluster.jobs.manifests.job_documents import job_documents
+from ultracluster.jobs.manifests.job_shape import shape_faults
+from ultracluster.jobs.queue.person import planned
+from ultracluster.jobs.queue.protocol import PROGRAM_LIMIT, TEXT_LIMIT, Program, Submission
+from ultracluster.jobs.request import Wishes
+from ultracluster.jobs.scripts.script_notes import script_notes
+from ultracluster.kubernetes.yaml_text import yaml_text
 
 if TYPE_CHECKING:
-    from ultracluster.jobs.queue.protocol import Program, Submission
     from ultracluster.model import Cluster
 
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -30,8 +37,6 @@ _JOB_NAME = re.compile(r"^#SBATCH\s+(?:--job-name[= ]|-J\s*)[\"']?([A-Za-z0-9._-
 
 def check_options(context: typer.Context, file: str) -> None:
     """Refuse options that shape a job which --nodes makes: a file says these things itself."""
-    from ultracluster.jobs.request import Wishes
-
     shaping = {field.name for field in fields(Wishes)} - {"nodes", "team"}
     given = [option for name, option in typed_options(context).items() if name in shaping]
     if given:
@@ -42,8 +47,6 @@ def check_options(context: typer.Context, file: str) -> None:
 
 def read_job(file: str) -> tuple[str, str]:
     """Text of a job, and what it is called."""
-    from ultracluster.jobs.queue.protocol import TEXT_LIMIT
-
     place = "standard input" if file == "-" else file
     try:
         if file == "-":
@@ -67,8 +70,6 @@ def read_job(file: str) -> tuple[str, str]:
 def check_text(cluster: Cluster, file: str, text: str) -> None:
     """Refuse what the scheduler cannot mean, and say what the cluster has otherwise."""
     if cluster.traits.kubernetes:
-        from ultracluster.jobs.manifests.job_shape import shape_faults
-
         place = "standard input" if file == "-" else file
         if faults := shape_faults(text):
             refuse("\n".join(one_line(f"{place}:{one.line}: {one}") for one in faults))
@@ -77,16 +78,12 @@ def check_text(cluster: Cluster, file: str, text: str) -> None:
         refuse(f"{file}: a batch script of Slurm begins with `#!/bin/bash`")
     if "\0" in text or "\r\n" in text:
         refuse(f"{file}: has line ends of Windows, or zero bytes, and Slurm takes neither: `dos2unix {file}`")
-    from ultracluster.jobs.scripts.script_notes import script_notes
-
     for note in script_notes(cluster, text):
         remark(one_line(f"note: {note}"))
 
 
 def travelling(path: Path | None, arguments: list[str]) -> Program | None:
     """The program that travels, as it is on this machine."""
-    from ultracluster.jobs.queue.protocol import PROGRAM_LIMIT, Program
-
     if path is None:
         if arguments:
             refuse(f"{' '.join(arguments)[:100]!r}: arguments are for a program, and there is no --program")
@@ -111,8 +108,6 @@ def travelling(path: Path | None, arguments: list[str]) -> Program | None:
 
 
 def submission_of(text: str, name: str, program: Program | None) -> Submission:
-    from ultracluster.jobs.queue.protocol import Submission
-
     return Submission(text=text, name=name, token=secrets.token_hex(4), program=program)
 
 
@@ -120,14 +115,10 @@ def tell_plan(
     cluster: Cluster, submission: Submission, user: str, team: str | None, *, as_json: bool
 ) -> None:
     """What would be sent, and where to."""
-    from ultracluster.account.aws import AccountError
-
     text = submission.text
     if cluster.traits.kubernetes:
         where, text = _kubernetes_plan(cluster, submission, team)
     else:
-        from ultracluster.jobs.queue.person import planned
-
         try:
             who, document = planned(cluster.environment, user)
         except AccountError as error:
@@ -154,9 +145,6 @@ def tell_plan(
 
 def _kubernetes_plan(cluster: Cluster, submission: Submission, team: str | None) -> tuple[str, str]:
     """Where the objects would go, and they, as they would be sent."""
-    from ultracluster.jobs.manifests.job_documents import job_documents
-    from ultracluster.kubernetes.yaml_text import yaml_text
-
     program = submission.program
     try:
         made = job_documents(

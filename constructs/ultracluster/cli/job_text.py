@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from ultracluster.cli.environments import load_file, refuse
 from ultracluster.cli.terminal import remark
 from ultracluster.config import InvalidEnvironmentError
+from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.jobs.request import Wishes, job_text, preload_text
 from ultracluster.model import resolve
+from ultracluster.rules import enforce
 
 if TYPE_CHECKING:
-    from ultracluster.jobs.request import Wishes
     from ultracluster.model import Cluster
+
+
+def wishes_of(context: typer.Context, **changed: object) -> Wishes:
+    """The job that the options of a command describe, by the names that both have.
+
+    Args:
+        changed: values that stand for those of the command line.
+    """
+    names = {field.name for field in fields(Wishes)}
+    options: dict[str, Any] = {**context.params, **changed}
+    return Wishes(**{name: value for name, value in options.items() if name in names})
 
 
 def written(
@@ -24,8 +40,6 @@ def written(
         program: name of a file that travels with the job.
         preload: folder whose files the job loads from S3, and nothing else.
     """
-    from ultracluster.jobs.request import job_text, preload_text
-
     cluster = _accepted(environment, wishes.scheduler)
     try:
         made = (
@@ -40,9 +54,6 @@ def written(
 
 def _accepted(path: Path, scheduler: str | None) -> Cluster:
     """The environment, which breaks no rule, perhaps as if it had another scheduler."""
-    from ultracluster.config.kubernetes import HyperPodEks
-    from ultracluster.rules import enforce
-
     try:
         loaded = load_file(path)
         config = loaded.environment
@@ -62,4 +73,4 @@ def _accepted(path: Path, scheduler: str | None) -> Cluster:
     return resolve(loaded.environment)
 
 
-__all__ = ["written"]
+__all__ = ["wishes_of", "written"]

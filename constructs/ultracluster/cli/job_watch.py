@@ -12,15 +12,17 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from ultracluster.account.aws import AccountError
+from ultracluster.cli.console import Console
 from ultracluster.cli.progress import LINE
 from ultracluster.cli.terminal import is_dumb, quiet, remark
 from ultracluster.config.plain_text import clipped, one_line
 from ultracluster.jobs.queue.protocol import LogPart, Queue, QueuedJob
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import TaskID
 
 EVERY = 3.0
 """Seconds between two looks."""
@@ -101,10 +103,6 @@ class Watch:
         on_terminal = sys.stdout.isatty() and not self._quiet
         wanted = not quiet() and not is_dumb()
         if wanted and (on_terminal or sys.stderr.isatty()):
-            from rich.progress import Progress, SpinnerColumn, TextColumn
-
-            from ultracluster.cli.console import Console
-
             progress = Progress(
                 SpinnerColumn(), TextColumn("{task.description}", markup=False),
                 console=Console(stderr=not on_terminal),

@@ -23,8 +23,17 @@ from ultracluster.cli.draft_options import (
     TypeOption,
     ZoneOption,
 )
+from ultracluster.cli.draft_wishes import Given, completed_given, wishes_of
+from ultracluster.cli.draft_words import refusal
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
+from ultracluster.config import render
+from ultracluster.plan.draft import Commands
+from ultracluster.plan.draft_check import judged
+from ultracluster.plan.draft_place import NoZoneError
+from ultracluster.plan.draft_small import small
+from ultracluster.project.place import SCHEMA, ProjectError
+from ultracluster.project.scaffold import check_free, installed_from, texts, write
 
 if TYPE_CHECKING:
     from ultracluster.plan.draft import Wishes
@@ -54,11 +63,6 @@ def new(
     requirements.txt pins this version of Ultracluster as it is installed here. Exit code 2: the folder is not
     empty, or what is asked for cannot be had; nothing is written then.
     """
-    from ultracluster.cli.draft_wishes import Given, completed_given, wishes_of
-    from ultracluster.plan.draft_small import small
-    from ultracluster.project.place import ProjectError
-    from ultracluster.project.scaffold import check_free, installed_from, texts, write
-
     given = Given(
         instance_type=instance_type, nodes=nodes, accelerators=accelerators, orchestrator=orchestrator,
         region=region, zone_id=zone_id, name="prod", capacity=capacity, capacity_id=capacity_id,
@@ -85,13 +89,6 @@ def new(
 
 def _drafted(wishes: Wishes, folder: Path, anyway: bool) -> str:
     """The text of an environment file; otherwise why there can be none, and exit code 2."""
-    from ultracluster.cli.draft_words import refusal
-    from ultracluster.config import render
-    from ultracluster.plan.draft import Commands
-    from ultracluster.plan.draft_check import judged
-    from ultracluster.plan.draft_place import NoZoneError
-    from ultracluster.project.place import SCHEMA
-
     commands = Commands(
         plan=f"ultracluster plan {wishes.name}", preflight=f"ultracluster preflight {wishes.name}"
     )

@@ -10,20 +10,29 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from ultracluster.cli.environments import confirm, load_environment, open_account, refuse
+from ultracluster.account.aws import AccountError
+from ultracluster.account.nodes import ec2_wait, hyperpod_wait
+from ultracluster.account.nodes.ec2_wait import counts
+from ultracluster.account.nodes.fleet import Fleet
+from ultracluster.account.nodes.hyperpod_wait import SETTLE
+from ultracluster.cli.accounts import open_account
+from ultracluster.cli.environments import confirm, load_environment, refuse
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import bars, working
 from ultracluster.cli.report import text_table
 from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
+from ultracluster.jobs import on_nodes as jobs
+from ultracluster.model import resolve
+from ultracluster.project.ledger import Intent, exclusive
+from ultracluster.project.place import ProjectError
 
 if TYPE_CHECKING:
-    from ultracluster.account.nodes.fleet import Fleet
     from ultracluster.account.nodes.hyperpod_wait import Seen
     from ultracluster.account.nodes.node import Action, Node, Outcome
     from ultracluster.config import Environment
     from ultracluster.jobs.on_nodes import Cordoned, Running
-    from ultracluster.project.ledger import Intent, Ledger
+    from ultracluster.project.ledger import Ledger
 
 
 def open_fleet(environment: Any, profile: str | None) -> Fleet:
@@ -33,10 +42,6 @@ def open_fleet(environment: Any, profile: str | None) -> Fleet:
 
 def fleet_of(config: Environment, profile: str | None) -> Fleet:
     """The nodes of an environment; otherwise one line, and exit code 2."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.model import resolve
-
     account = open_account(config, profile)
     try:
         with working("asking AWS for the nodes"):
@@ -67,9 +72,6 @@ def act(
     """Judge, look at jobs, ask the person, close the nodes to jobs, ask AWS, wait, report."""
     if action not in RECORDED or choice.dry_run:
         _act(_Request(fleet, action, choice, checks), names, None)
-    from ultracluster.project.ledger import exclusive
-    from ultracluster.project.place import ProjectError
-
     try:
         with exclusive(fleet.wanted.environment.file, f"nodes {action}") as ledger:
             if ledger.intent:
@@ -93,8 +95,6 @@ class _Request:
 
 
 def _act(request: _Request, names: Sequence[str], ledger: Ledger | None) -> NoReturn:
-    from ultracluster.jobs import on_nodes as jobs
-
     fleet, action, choice = request.fleet, request.action, request.choice
     found, missing = fleet.find(names)
     outcomes = [fleet.absent(name) for name in missing]
@@ -155,8 +155,6 @@ def record(ledger: Ledger, taken: Sequence[str]) -> None:
 
 
 def _intent(request: _Request, nodes: Sequence[Node]) -> Intent:
-    from ultracluster.project.ledger import Intent
-
     account, environment = request.fleet.account, request.fleet.wanted.environment
     return Intent(
         action=f"nodes {request.action}",
@@ -170,9 +168,6 @@ def _intent(request: _Request, nodes: Sequence[Node]) -> Intent:
 
 def _await(fleet: Fleet, action: Action, accepted: Sequence[Node], choice: Choice) -> int:
     """Wait until the cluster has its nodes again: 0, 3 or 130."""
-    from ultracluster.account.nodes.ec2_wait import counts
-    from ultracluster.account.nodes.hyperpod_wait import SETTLE
-
     groups = {node.group for node in accepted}
     leaving = {node.name for node in accepted} if action != "reboot" else set[str]()
     if fleet.cluster:
@@ -188,8 +183,6 @@ def _closed_to_jobs(
     fleet: Fleet, action: Action, nodes: Sequence[Node], running: Running, choice: Choice
 ) -> Generator[Cordoned]:
     """Close nodes to new jobs and look again; open them where nothing is asked of AWS after all."""
-    from ultracluster.jobs import on_nodes as jobs
-
     with working("closing the nodes to new jobs"):
         closed = jobs.close_to_jobs(fleet, nodes, action)
     try:
@@ -211,8 +204,6 @@ def _closed_to_jobs(
 
 def _open(request: _Request, accepted: Sequence[Node], closed: Cordoned, *, waited: bool) -> None:
     """Open nodes that run again or were not taken; name the commands for those that are still under way."""
-    from ultracluster.jobs import on_nodes as jobs
-
     if accepted and not waited:
         for line in request.fleet.after(request.action, accepted):
             remark(one_line(line))
@@ -232,8 +223,6 @@ def _listed(nodes: Sequence[Node]) -> str:
 
 def _look_again(fleet: Fleet, nodes: Sequence[Node], agreed: Running) -> None:
     """Refuse where a job has started before the nodes were closed: a person may have thought for an hour."""
-    from ultracluster.jobs import on_nodes as jobs
-
     with working("asking again which jobs run there"):
         now = jobs.jobs_on(fleet, nodes)
     started = [job for job in now.jobs if job.id not in {one.id for one in agreed.jobs}]
@@ -310,8 +299,6 @@ _VERBS = {
 
 def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> int:
     """0, or 3 where HyperPod is not done in time or a node has failed on the way; 130 if interrupted."""
-    from ultracluster.account.nodes import hyperpod_wait
-
     assert fleet.cluster
     name = fleet.cluster.name
     return _wait(
@@ -324,8 +311,6 @@ def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, t
 
 def wait_for_instances(fleet: Fleet, before: Mapping[str, int], leaving: set[str], timeout: int) -> int:
     """0, or 3 where the new instances of a replacement do not run in time; 130 if interrupted."""
-    from ultracluster.account.nodes import ec2_wait
-
     return _wait(
         lambda report: ec2_wait.wait(
             fleet.account, fleet.wanted, before=before, leaving=leaving, timeout=timeout * 60, report=report
@@ -335,8 +320,6 @@ def wait_for_instances(fleet: Fleet, before: Mapping[str, int], leaving: set[str
 
 def _wait(begin: Callable[[Callable[[Seen], None]], Seen]) -> int:
     """Follow a wait with a bar: 0, 3 where it is not done in time or a node failed, 130 if interrupted."""
-    from ultracluster.account.aws import AccountError
-
     try:
         with bars(before="nodes") as bar:
             task = bar.add_task("", total=None)

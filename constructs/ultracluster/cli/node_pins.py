@@ -9,7 +9,8 @@ import typer
 from ultracluster.account import software_pins
 from ultracluster.account.aws import AccountError
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-from ultracluster.cli.environments import load_environment, open_account, refuse
+from ultracluster.cli.accounts import open_account
+from ultracluster.cli.environments import load_environment, refuse
 from ultracluster.cli.json_output import write_json
 from ultracluster.config.plain_text import one_line
 from ultracluster.model import resolve

@@ -10,6 +10,8 @@ import typer
 from ultracluster.cli.node_actions import fleet_of, record
 from ultracluster.cli.report import refuse
 from ultracluster.config.plain_text import one_line
+from ultracluster.project.ledger import exclusive
+from ultracluster.project.place import ProjectError
 
 if TYPE_CHECKING:
     from ultracluster.config import Environment
@@ -23,9 +25,6 @@ LEAVING = frozenset({"shutting-down", "terminated", "stopping", "stopped", "Shut
 
 def settled(environment: Environment, profile: str | None) -> None:
     """Close the open intent of `nodes replace` or `delete`; a line in the ledger has the nodes taken."""
-    from ultracluster.project.ledger import exclusive
-    from ultracluster.project.place import ProjectError
-
     try:
         with exclusive(environment.file, "nodes settle") as ledger:
             _settle(environment, ledger, profile)

@@ -36,16 +36,10 @@ from ultracluster.cli.node_settle import settled
 from ultracluster.cli.report import text_table
 from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.config import Environment
-
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    help="List, reboot, replace or delete nodes of a deployed cluster. Exit code 0 = done or nothing to do, "
-    "1 = refused or failed for a node, 2 = AWS cannot be asked or not confirmed, 3 = still under way.",
-)
 
 NodeArguments = Annotated[
     list[str],
@@ -70,7 +64,6 @@ Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is d
 Timeout = Annotated[int, typer.Option(min=1, help="Minutes to wait at most.")]
 
 
-@app.command("list")
 def list_(
     environment: EnvironmentArgument,
     node: Annotated[
@@ -163,7 +156,6 @@ def _describe(environment: Path, node: str, profile: str | None, *, as_json: boo
         typer.echo("\n".join(answer_lines(described)))
 
 
-@app.command()
 def reboot(
     environment: EnvironmentArgument,
     nodes: NodeArguments,
@@ -184,7 +176,6 @@ def reboot(
     act(open_fleet(environment, profile), "reboot", nodes, choice)
 
 
-@app.command()
 def replace(
     environment: EnvironmentArgument,
     nodes: NodeArguments,
@@ -205,7 +196,6 @@ def replace(
     act(open_fleet(environment, profile), "replace", nodes, choice)
 
 
-@app.command()
 def delete(
     environment: EnvironmentArgument,
     nodes: NodeArguments,
@@ -226,7 +216,6 @@ def delete(
     act(open_fleet(environment, profile), "delete", nodes, choice)
 
 
-@app.command("health-check")
 def health_check(
     environment: EnvironmentArgument,
     nodes: Annotated[
@@ -280,13 +269,10 @@ def health_check(
 
 def _unchecked(config: Environment) -> str:
     """Why no service checks these nodes on demand, which the file says; empty where one does."""
-    from ultracluster.model import resolve
-
     cluster = resolve(config)
     return "" if cluster.traits.hyperpod else ec2_nodes.elsewhere(cluster, "health-check")
 
 
-@app.command()
 def add(
     environment: EnvironmentArgument,
     group: Annotated[str, typer.Option(help="The group that grows.", show_default=False)],

@@ -1,4 +1,4 @@
-"""`ultracluster apply observability` and `export prometheus`: what no deploy does, and files."""
+"""`ultracluster apply observability`: what no deploy does."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ultracluster.cli.environments import confirm, load_accepted, open_account, refuse
-from ultracluster.cli.file_output import write_folder
+from ultracluster.account.aws import AccountError
+from ultracluster.account.observability_apply import perform, plan
+from ultracluster.cli.accounts import open_account
+from ultracluster.cli.environments import confirm, refuse
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import working
+from ultracluster.cli.prometheus_files import watched
 from ultracluster.cli.terminal import remark
 
 if TYPE_CHECKING:
@@ -32,10 +35,7 @@ def apply(
     as_json: bool,
 ) -> None:
     """Fill Grafana: data sources, boards, administrators; and HyperPod's extension on Slurm."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.observability_apply import perform, plan
-
-    cluster = _watched(environment)
+    cluster = watched(environment)
     account = open_account(cluster.environment, profile)
     try:
         with working("asking AWS and Grafana"):
@@ -64,28 +64,6 @@ def apply(
         raise typer.Exit(1)
     if "under way" in states and not dry_run:
         raise typer.Exit(3)
-
-
-def write_rules_and_boards(environment: Path, to: Path, runbooks: str) -> None:
-    """Write rules, the alert manager and boards as files; asks nothing of AWS."""
-    from ultracluster.metrics.files import observability_files
-
-    cluster = _watched(environment)
-    files = observability_files(cluster, runbooks=runbooks)
-    if not files:
-        refuse(f"{environment}: rules and boards read the metrics of `observability.kind: prometheus`")
-    write_folder(to, files)
-    for name in files:
-        typer.echo(f"wrote {to / name}")
-
-
-def _watched(environment: Path) -> Cluster:
-    from ultracluster.model import resolve
-
-    cluster = resolve(load_accepted(environment))
-    if cluster.environment.observability is None:
-        refuse(f"{environment}: the environment has no `observability:`: there is nothing to fill")
-    return cluster
 
 
 def _show(made: Plan) -> None:

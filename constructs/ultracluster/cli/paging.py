@@ -10,6 +10,8 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -137,8 +139,6 @@ def _attended() -> bool:
 
 def _is_long(text: str) -> bool:
     """Whether a screen is too small for it; a line of it is for the prompt."""
-    import shutil
-
     wide, high = shutil.get_terminal_size()
     rows = sum(max(1, -(-len(_DRAWN.sub("", line)) // max(1, wide))) for line in text.splitlines())
     return rows > high - 1
@@ -146,8 +146,6 @@ def _is_long(text: str) -> bool:
 
 def _shown_by(words: Sequence[str], text: str) -> bool:
     """Whether the pager could be started. That it ends early, or badly, is its user's choice."""
-    import subprocess
-
     environment = {**SETTINGS, **os.environ}
     try:
         # the user's own pager, without a shell

@@ -5,6 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ultracluster.change.parallelcluster_updates import CLUSTER
+from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.model import resolve
+from ultracluster.parallelcluster.configuration_file import cluster_configuration
+from ultracluster.parallelcluster.deployed_values import value_sources
+
 if TYPE_CHECKING:
     from ultracluster.change.comparison import Comparison
     from ultracluster.change.template import Template
@@ -23,12 +29,6 @@ def add_pcluster_files(found: Comparison) -> None:
 
 def _as_template(environment: Environment) -> Template | None:
     """The file as the cluster's custom resource would have it; None where `pcluster` does not deploy it."""
-    from ultracluster.change.parallelcluster_updates import CLUSTER
-    from ultracluster.config.parallelcluster import ParallelCluster
-    from ultracluster.model import resolve
-    from ultracluster.parallelcluster.configuration_file import cluster_configuration
-    from ultracluster.parallelcluster.deployed_values import value_sources
-
     settings = environment.orchestrator
     if not isinstance(settings, ParallelCluster) or settings.deploy_with != "pcluster":
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,14 +18,20 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.file_output import check_html, write_html
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.plan_markdown import as_markdown
+from ultracluster.cli.plan_text import as_text, merged_facts
 from ultracluster.cli.progress import working
 from ultracluster.cli.terminal import coloured, remark
 from ultracluster.config import InvalidEnvironmentError
+from ultracluster.model import resolve
+from ultracluster.plan.communication import Step, read_layout
+from ultracluster.plan.environment_plan import plan as plan_of
+from ultracluster.plan.price_file import prices_of, read_prices
+from ultracluster.plan.training_model import parameters, size_text
+from ultracluster.rules import enforce
 
-if TYPE_CHECKING:  # each renderer is imported when it is asked for
-    import datetime as dt
-
-    from ultracluster.plan.communication import Step
+if TYPE_CHECKING:
+    from ultracluster.plan.environment_plan import Plan
 
 
 def plan(
@@ -91,12 +98,6 @@ def plan(
 
     Nothing is asked of AWS. Exit code 2: the environment breaks a rule, or an option cannot be used.
     """
-    from ultracluster.model import resolve
-    from ultracluster.plan.environment_plan import parameters
-    from ultracluster.plan.environment_plan import plan as plan_of
-    from ultracluster.plan.price_file import prices_of, read_prices
-    from ultracluster.rules import enforce
-
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
     try:
@@ -120,43 +121,40 @@ def plan(
     except ValueError as error:
         refuse(f"--parallel {parallel}: {error}")
     if picture is not None:
-        from ultracluster.plan.picture import PictureError, save_picture
-
-        try:
-            with working("drawing"):
-                save_picture(found, picture)
-        except PictureError as error:
-            refuse(f"--picture {picture}: {error}")
-        remark(f"drawn into {picture}")
+        _draw(found, picture)
     if html is not None:
-        from ultracluster.cli.plan_text import merged_facts
-        from ultracluster.plan.page.plan_page import plan_page
-
-        write_html(
-            html,
-            plan_page(
-                found, merged_facts(found, rest_at="ultracluster plan --markdown names them"), _on(day)
-            ),
-        )
+        _write_page(found, html, _on(day))
     if as_json:
         write_json("plan", found.document())
     elif markdown:
-        from ultracluster.cli.plan_markdown import as_markdown
-
         sys.stdout.write(as_markdown(found))
     else:
-        from ultracluster.cli.plan_text import as_text
-
         sys.stdout.write(as_text(found, terminal=sys.stdout.isatty(), colour=coloured()))
+
+
+def _draw(plan: Plan, file: Path) -> None:
+    from ultracluster.plan.picture import PictureError, save_picture  # 15 ms, for few plans
+
+    try:
+        with working("drawing"):
+            save_picture(plan, file)
+    except PictureError as error:
+        refuse(f"--picture {file}: {error}")
+    remark(f"drawn into {file}")
+
+
+def _write_page(plan: Plan, file: Path, day: dt.date) -> None:
+    from ultracluster.plan.page.plan_page import plan_page  # 20 ms, for few plans
+
+    write_html(
+        file, plan_page(plan, merged_facts(plan, rest_at="ultracluster plan --markdown names them"), day)
+    )
 
 
 def _step(
     parallel: str | None, size: float | None, tokens: str, mfu: float, precision: str, active: str | None
 ) -> Step | None:
     """The step of training that the options describe; None without a layout."""
-    from ultracluster.plan.communication import Step, read_layout
-    from ultracluster.plan.training_model import parameters, size_text
-
     if parallel is None:
         return None
     if size is None:
@@ -178,8 +176,6 @@ def _step(
 
 
 def _day(text: str | None) -> dt.date | None:
-    import datetime as dt
-
     try:
         return None if text is None else dt.date.fromisoformat(text)
     except ValueError:
@@ -187,6 +183,4 @@ def _day(text: str | None) -> dt.date | None:
 
 
 def _on(day: dt.date | None) -> dt.date:
-    import datetime as dt
-
     return day or dt.date.today()

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ultracluster.catalog.guidelines import checkpoint_interval
-from ultracluster.cli.report import Paper
+from ultracluster.cli.paper import Paper
 from ultracluster.cli.terminal import width
 from ultracluster.plan.communication import Communication, Traffic
 from ultracluster.plan.environment_plan import (

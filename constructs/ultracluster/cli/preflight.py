@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ultracluster.account.preflight import preflight as ask
+from ultracluster.account.quotas.business_case import business_case
+from ultracluster.account.quotas.requests import file_requests, plan_requests
+from ultracluster.cli.accounts import open_account
+from ultracluster.cli.bootstrap import offer
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
     confirm,
     load_environment,
-    open_account,
     refuse,
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.output import draw
 from ultracluster.cli.progress import LateBar
+from ultracluster.cli.release_online import limits
 from ultracluster.cli.report import markdown_table
 from ultracluster.config.plain_text import one_line
+from ultracluster.model import resolve
+from ultracluster.supply.source_questions import questions
 
 if TYPE_CHECKING:
     from ultracluster.account.preflight import Question, Report, Row
@@ -63,11 +70,6 @@ def preflight(
     Exit code 0 = nothing is red, 1 = something is red, 2 = bad input, no credentials or not confirmed,
     3 = nothing is red, and most of it could not be asked, with --strict any of it.
     """
-    from ultracluster.account.preflight import preflight as ask
-    from ultracluster.account.quotas.business_case import business_case
-    from ultracluster.cli.bootstrap import offer
-    from ultracluster.model import resolve
-
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
     config = load_environment(environment)
@@ -99,9 +101,6 @@ def preflight(
 
 def _sources(environment: Environment) -> Iterator[Question]:
     """Questions to the sources of the release, which together have SOURCES_SECONDS."""
-    from ultracluster.cli.release_online import limits
-    from ultracluster.supply.source_questions import questions
-
     return questions(environment, limits(SOURCES_SECONDS, attempts=1))
 
 
@@ -116,8 +115,6 @@ def not_asked(report: Report) -> list[str]:
 
 
 def _requests(account: Any, report: Report, yes: bool) -> list[Request]:
-    from ultracluster.account.quotas.requests import file_requests, plan_requests
-
     planned = plan_requests(account, report.quotas)
     wanted = [one for one in planned if one.state == "would"]
     if not wanted:

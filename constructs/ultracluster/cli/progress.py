@@ -15,7 +15,6 @@ line is drawn.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -25,12 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from ultracluster.account import under_way
 from ultracluster.cli import terminal
-from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.progress import Progress
-    from rich.table import Table
 
 LATE = 2.0
 """Seconds without a sign of life after which the line is there."""
@@ -139,21 +136,9 @@ class Line:
                 self._show()
 
     def _show(self) -> None:
-        from rich.live import Live
+        from ultracluster.cli.progress_drawing import live  # rich takes 30 ms, and most commands end before
 
-        from ultracluster.cli.console import Console
-
-        console = Console(stderr=True, force_terminal=True, no_color=not terminal.coloured(sys.stderr))
-        drawn = _Drawn(self)
-        # the streams are ours already, and say before they write
-        self._live = Live(
-            console=console,
-            get_renderable=drawn.now,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-            refresh_per_second=8,
-        )
+        self._live = live(self.newest)
         self._live.start()
 
     def _hide(self) -> None:
@@ -168,40 +153,6 @@ class Line:
         for wait in self._waits[-1:]:
             return wait, time.monotonic() - self._since
         return Wait(f"asking AWS: {asked}" if asked else ""), time.monotonic() - self._since
-
-
-class _Drawn:
-    """The line as rich draws it."""
-
-    def __init__(self, line: Line) -> None:
-        from rich.spinner import Spinner
-
-        self._line = line
-        self._spinner = Spinner("line" if not _has_braille() else "dots")
-        self._text = ""
-
-    def now(self) -> Table:
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        wait, seconds = self._line.newest()
-        self._text = wait.text or self._text
-        row = Table.grid(padding=(0, 1))
-        row.add_column(no_wrap=True)
-        row.add_column(no_wrap=True, overflow="ellipsis")
-        cells: list[Any] = [self._spinner, Text(one_line(self._text))]
-        if wait.of:
-            row.add_column(no_wrap=True)
-            row.add_column(no_wrap=True, justify="right")
-            cells += [ProgressBar(total=wait.of, completed=wait.done, width=20), f"{wait.done}/{wait.of}"]
-        row.add_column(no_wrap=True, justify="right")
-        row.add_row(*cells, f"{seconds:.0f} s")
-        return row
-
-
-def _has_braille() -> bool:
-    return "utf" in str(getattr(sys.stderr, "encoding", "") or "").lower()
 
 
 LINE = Line()
@@ -251,33 +202,6 @@ class LateBar:
 
 def bars(*columns: Any, before: str = "{task.description}") -> Progress:
     """Bars, one for each task, with more columns behind; gone at the end, silent where nobody looks."""
-    from rich.progress import BarColumn, Progress, TextColumn
+    from ultracluster.cli.progress_drawing import Bars  # as above
 
-    from ultracluster.cli.console import Console
-
-    class Bars(Progress):
-        """While they are there, the line is not."""
-
-        _holds: Any = None
-
-        def start(self) -> None:
-            if self._holds is None:
-                self._holds = LINE.held()
-                self._holds.__enter__()
-            super().start()
-
-        def stop(self) -> None:
-            super().stop()
-            if self._holds is not None:
-                self._holds.__exit__(None, None, None)
-                self._holds = None
-
-    console = Console(stderr=True, no_color=not terminal.coloured(sys.stderr))
-    return Bars(
-        TextColumn(before, markup=False),
-        BarColumn(),
-        *columns,
-        console=console,
-        transient=True,
-        disable=not terminal.shows_progress(),
-    )
+    return Bars(LINE.held, *columns, before=before)

@@ -10,8 +10,11 @@ import typer
 from ultracluster.cli.environments import ProfileOption, complete_environment
 from ultracluster.cli.progress import working
 from ultracluster.cli.report import refuse
-from ultracluster.config import InvalidEnvironmentError, render
+from ultracluster.config import InvalidEnvironmentError, load, render
 from ultracluster.project.place import Located, ProjectError, located
+from ultracluster.project.synth import synth_into
+from ultracluster.project.versions import misfits
+from ultracluster.rules import enforce, judge_rest
 
 EnvironmentName = Annotated[
     str,
@@ -32,9 +35,6 @@ def opened(name: str, *, deploys: bool = False) -> Located:
     Args:
         deploys: refuse, too, where another version of this package runs than the project pins.
     """
-    from ultracluster.project.versions import misfits
-    from ultracluster.rules import judge_rest
-
     try:
         here = located(name)
         found = misfits(here.root)
@@ -51,9 +51,6 @@ def opened(name: str, *, deploys: bool = False) -> Located:
 
 
 def _obeyed(file: Path) -> None:
-    from ultracluster.config import load
-    from ultracluster.rules import enforce
-
     try:
         enforce(load(file))
     except InvalidEnvironmentError as error:
@@ -62,8 +59,6 @@ def _obeyed(file: Path) -> None:
 
 def assembled(here: Located, out: Path) -> None:
     """Write the templates to a folder; what the app says goes to standard error."""
-    from ultracluster.project.synth import synth_into
-
     try:
         with working(f"synthesising {here.name} ..."):
             said = synth_into(here.root, here.file, out)

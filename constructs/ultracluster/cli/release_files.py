@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.progress import DownloadColumn, TransferSpeedColumn
 
 from ultracluster.cli.environments import complete_environment
 from ultracluster.cli.progress import bars
 from ultracluster.cli.report import refuse
+from ultracluster.software import UnknownReleaseError, release_file
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -33,8 +35,6 @@ ForOption = Annotated[
 
 def lock_file(release: str) -> Path:
     """The lock file of a release, by its name or its path; otherwise one line, and exit code 2."""
-    from ultracluster.software import UnknownReleaseError, release_file
-
     if release.endswith(".lock") or "/" in release:
         return Path(release)
     try:
@@ -45,6 +45,4 @@ def lock_file(release: str) -> Path:
 
 def download_bars() -> Progress:
     """A bar for each download."""
-    from rich.progress import DownloadColumn, TransferSpeedColumn
-
     return bars(DownloadColumn(), TransferSpeedColumn())

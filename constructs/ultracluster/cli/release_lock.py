@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import ProfileOption, environment_path, load_environment, open_account
+from ultracluster.cli.environments import ProfileOption, environment_path, load_environment
 from ultracluster.cli.release_files import CacheOption, ForOption, download_bars
 from ultracluster.cli.report import refuse
 from ultracluster.cli.terminal import remark
 from ultracluster.config.file_text import text_of
+from ultracluster.software import InvalidLockError, UnknownReleaseError
+from ultracluster.supply.artifacts import default_cache
+from ultracluster.supply.locking import Options
+from ultracluster.supply.release_lock import lock_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ultracluster.account.aws import Account
-    from ultracluster.config import Environment
-    from ultracluster.supply.locking import Locked, Options
+    from ultracluster.supply.locking import Locked
 
 
 def lock(
@@ -49,16 +51,19 @@ def lock(
     if component and file is None:
         refuse("--component goes with a lock file; --for takes what the environment's nodes could need")
     if file is not None and environment is None:
-        results = _shown(file, cache, again, lambda options: _release(file, component or [], options))
+        results = _shown(file, cache, again, lambda options: lock_release(file, options, component or []))
     elif environment is not None and file is None:
+        from ultracluster.cli.boot_image_account import asked_account  # 0.3 s: the SDK
+        from ultracluster.supply.environment_lock import lock_environment  # 0.1 s: the SDK
+
         path = environment_path(environment)
         config = load_environment(path)
-        account = _account(config, profile)
+        account = asked_account(config, profile)
         results = _shown(
             path.with_suffix(".lock"),
             cache,
             again,
-            lambda options: _environment(config, path, account, options),
+            lambda options: lock_environment(config, path, options, account=account),
         )
     else:
         refuse("name either a lock file, or an environment with --for")
@@ -79,10 +84,6 @@ def _shown(
     file: Path, cache: Path | None, again: bool, run: Callable[[Options], list[Locked]]
 ) -> list[Locked]:
     """Run it, and print what it changed in the file."""
-    from ultracluster.software import InvalidLockError, UnknownReleaseError
-    from ultracluster.supply.artifacts import default_cache
-    from ultracluster.supply.locking import Options
-
     before = _text(file)
     try:
         with download_bars() as bar:
@@ -103,37 +104,6 @@ def _shown(
     for line in difference:
         typer.echo(line)
     return results
-
-
-def _release(file: Path, components: list[str], options: Options) -> list[Locked]:
-    from ultracluster.supply.release_lock import lock_release
-
-    return lock_release(file, options, components)
-
-
-def _environment(config: Environment, file: Path, account: Account | None, options: Options) -> list[Locked]:
-    from ultracluster.supply.environment_lock import lock_environment
-
-    return lock_environment(config, file, options, account=account)
-
-
-def _account(config: Environment, profile: str | None) -> Account | None:
-    """Who resolves images; None where nothing has to be resolved, or AWS cannot be asked."""
-    from ultracluster.supply.boot_images import asks
-
-    if not asks(config):
-        return None
-    if profile:
-        return open_account(config, profile)
-    from ultracluster.account import aws
-
-    try:
-        account = aws.Account(region=config.region)
-        aws.check_account(account, config)
-    except aws.AccountError as error:
-        typer.echo(f"skipped    images: not asked ({error})", err=True)
-        return None
-    return account
 
 
 def _text(file: Path) -> str:

@@ -12,6 +12,14 @@ import typer
 from ultracluster.cli.environments import environment_path, load_environment
 from ultracluster.cli.release_files import CacheOption, ForOption, download_bars, lock_file
 from ultracluster.cli.report import refuse
+from ultracluster.config.base import s3_place
+from ultracluster.software import InvalidLockError, environment_lock, read_lock
+from ultracluster.software.first_boot import asked_components
+from ultracluster.supply.artifacts import default_cache
+from ultracluster.supply.environment_lock import places
+from ultracluster.supply.mirror import mirror_release
+from ultracluster.supply.mirror_bucket import MirrorError, s3_client
+from ultracluster.supply.package_set import MissingExtraError, systems
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -66,12 +74,6 @@ def mirror(
     which nodes verify them: deploy after it.
     Exit code 1 if something is missing: the mirror then has no lock file and counts as not made.
     """
-    from ultracluster.software import InvalidLockError
-    from ultracluster.supply.artifacts import default_cache
-    from ultracluster.supply.mirror import mirror_release
-    from ultracluster.supply.mirror_bucket import MirrorError, s3_client
-    from ultracluster.supply.package_set import MissingExtraError
-
     if bool(release) == (environment is not None):
         refuse("Pass either --release or --for ENVIRONMENT.")
     wish = _wish(environment) if environment else _Wish(lock_file(release), bucket, prefix)
@@ -159,11 +161,6 @@ class _Wish:
 
 
 def _wish(environment: Path) -> _Wish:
-    from ultracluster.config.base import s3_place
-    from ultracluster.software import InvalidLockError, environment_lock, read_lock
-    from ultracluster.software.first_boot import asked_components
-    from ultracluster.supply.environment_lock import places
-
     path = environment_path(environment)
     config = load_environment(path)
     file = lock_file(config.software.release)
@@ -181,14 +178,10 @@ def _optional(file: Path) -> list[str]:
 
 
 def _systems(file: Path) -> list[tuple[str, str]]:
-    from ultracluster.supply.package_set import systems
-
     return systems(_release(file))
 
 
 def _release(file: Path) -> Release:
-    from ultracluster.software import InvalidLockError, read_lock
-
     try:
         return read_lock(file)
     except InvalidLockError as error:

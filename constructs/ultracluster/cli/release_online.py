@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ultracluster.account.side_by_side import as_they_come
 from ultracluster.cli.progress import LateBar
+from ultracluster.supply.artifacts import default_cache
+from ultracluster.supply.downloads import Limits
+from ultracluster.supply.online import questions
 
 if TYPE_CHECKING:
     from ultracluster.software import Release
-    from ultracluster.supply.downloads import Limits
     from ultracluster.supply.online import Answer, State
 
 SECONDS = 600
@@ -30,17 +33,11 @@ _WORDS: dict[State, str] = {
 
 def limits(seconds: float, attempts: int = 2) -> Limits:
     """Attempts with 15 s each for a request, and `seconds` for all requests together."""
-    from ultracluster.supply.downloads import Limits
-
     return Limits(until=time.monotonic() + seconds, timeout=15, attempts=attempts)
 
 
 def ask_sources(release: Release, cache: Path | None) -> list[Answer]:
     """Return what every source of a release says, in the order of the release."""
-    from ultracluster.account.side_by_side import as_they_come
-    from ultracluster.supply.artifacts import default_cache
-    from ultracluster.supply.online import questions
-
     asked = list(questions(release, cache or default_cache(), limits(SECONDS)))
     answers: dict[int, list[Answer]] = {}
     with LateBar("asking the sources") as bar:

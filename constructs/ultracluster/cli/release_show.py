@@ -7,11 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from rich.table import Table
 
+from ultracluster.cli.console import Console
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.release_files import lock_file
 from ultracluster.cli.release_online import answer_lines, ask_sources, exit_code
 from ultracluster.cli.report import refuse, text_table
+from ultracluster.software import (
+    InvalidLockError,
+    every_instance_breach,
+    load_release,
+    read_lock,
+    release_names,
+    solve,
+)
+from ultracluster.software.installing import only_bundled
+from ultracluster.software.records import checked
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.software import ReleaseRow
@@ -21,8 +33,6 @@ if TYPE_CHECKING:
 
 def list_releases(*, as_json: bool) -> None:
     """List the releases of this package."""
-    from ultracluster.software import load_release, release_names
-
     releases = [load_release(name) for name in release_names()]
     if as_json:
         rows: list[ReleaseRow] = [
@@ -74,9 +84,6 @@ def show_release(release: str, *, as_json: bool) -> None:
 
 def check_release(release: str, cache: Path | None, *, online: bool, as_json: bool) -> None:
     """Check that the parts of a release fit together, and agree with what public sources record."""
-    from ultracluster.software import every_instance_breach, solve
-    from ultracluster.software.installing import only_bundled
-
     found = _read(release)
     recorded = _held(release, found)
     answers = ask_sources(found, cache) if online else []
@@ -124,8 +131,6 @@ def check_release(release: str, cache: Path | None, *, online: bool, as_json: bo
 
 
 def _read(release: str) -> Release:
-    from ultracluster.software import InvalidLockError, read_lock
-
     try:
         return read_lock(lock_file(release))
     except InvalidLockError as error:
@@ -134,9 +139,6 @@ def _read(release: str) -> Release:
 
 def _held(name: str, release: Release) -> Checked:
     """Return how the rows of a lock file compare with the records."""
-    from ultracluster.software import InvalidLockError
-    from ultracluster.software.records import checked
-
     try:
         return checked(lock_file(name), release)
     except InvalidLockError as error:
@@ -194,10 +196,6 @@ def _print(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     if not sys.stdout.isatty():
         typer.echo(text_table(heads, rows))
         return
-    from rich.table import Table
-
-    from ultracluster.cli.console import Console
-
     table = Table(box=None, pad_edge=False)
     for title in heads:
         table.add_column(title, overflow="fold", no_wrap=title in ("component", "version"))

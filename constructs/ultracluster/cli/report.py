@@ -1,6 +1,6 @@
 """What all commands say things with: a refusal, tables, Markdown.
 
-Light: commands that read no environment use it, too, and rich is imported where something is drawn with it.
+Light: commands that read no environment use it, too; what is drawn with rich is in `console`.
 """
 
 from __future__ import annotations
@@ -8,23 +8,19 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from io import StringIO
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from ultracluster.cli.json_output import write_refusal
-from ultracluster.cli.output import Drawn
 from ultracluster.cli.progress import LateBar, bars, working
 from ultracluster.config.plain_text import one_line, visible
 
 if TYPE_CHECKING:
-    from ultracluster.cli.console import Console
     from ultracluster.config.findings import Finding
 
 __all__ = [
     "LateBar",
-    "Paper",
     "bars",
     "cell",
     "folded",
@@ -96,24 +92,3 @@ def folded(title: str, lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
     return ["", f"<details><summary>{title}</summary>", "", *lines, "", "</details>"]
-
-
-class Paper:
-    """A page to draw on with rich, whose text is then written at once."""
-
-    def __init__(self, width: int | None, *, colour: bool, markup: bool = True) -> None:
-        """
-        Args:
-            width: columns; None is that of the terminal.
-            colour: whether the text is for a terminal.
-        """
-        from ultracluster.cli.console import Console
-
-        self._target = StringIO()
-        self.console: Console = Console(
-            file=self._target, width=width, force_terminal=colour, highlight=False, markup=markup
-        )
-
-    def text(self) -> Drawn:
-        """What is on the page, without blanks at the ends of lines."""
-        return Drawn("\n".join(line.rstrip() for line in self._target.getvalue().splitlines()) + "\n")

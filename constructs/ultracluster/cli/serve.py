@@ -10,6 +10,11 @@ import typer
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
 from ultracluster.cli.job_options import typed_options
 from ultracluster.cli.terminal import remark
+from ultracluster.config import InvalidEnvironmentError
+from ultracluster.kubernetes.yaml_text import yaml_text
+from ultracluster.model import resolve
+from ultracluster.rules import enforce
+from ultracluster.serving.request import ServingWishes, endpoint_request, plain_request
 
 if TYPE_CHECKING:
     from ultracluster.model import Cluster
@@ -104,9 +109,6 @@ def serve(
 
     Exit code 2 if there can be none.
     """
-    from ultracluster.kubernetes.yaml_text import yaml_text
-    from ultracluster.serving.request import ServingWishes, endpoint_request, plain_request
-
     others = _OF_OBJECTS if endpoint else _OF_ENDPOINTS
     if given := [option for one, option in typed_options(context).items() if one in others]:
         refuse(f"{', '.join(given)}: {'not with' if endpoint else 'only with'} --endpoint")
@@ -145,10 +147,6 @@ def serve(
 
 
 def _cluster(path: Path) -> Cluster:
-    from ultracluster.config import InvalidEnvironmentError
-    from ultracluster.model import resolve
-    from ultracluster.rules import enforce
-
     try:
         loaded = load_file(path)
         enforce(loaded)

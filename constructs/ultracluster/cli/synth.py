@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ultracluster.cli.plan import plan
 from ultracluster.cli.projects import EnvironmentName, assembled, opened
 from ultracluster.cli.terminal import quiet, remark
 
@@ -25,8 +26,6 @@ def synth(
     'ultracluster[cli]'` brings; no AWS credentials, no network, no CDK command. `cdk deploy --app FOLDER`
     takes what it writes, and so does `ultracluster deploy`. Exit code 2: nothing can be deployed.
     """
-    from ultracluster.cli.plan import plan
-
     here = opened(environment)
     out = output or here.root / "cdk.out"
     assembled(here, out)

@@ -1,4 +1,4 @@
-"""`ultracluster apply teams`, and parts of `ultracluster export`: what teams are outside of a deployment."""
+"""`ultracluster apply teams`: teams in Slurm's accounting, without a deployment."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ultracluster.cli.environments import load_accepted, open_account, refuse
+from ultracluster.account.aws import AccountError
+from ultracluster.account.state_store import store, stored
+from ultracluster.account.team_differences import team_differences
+from ultracluster.cli.accepted import load_accepted
+from ultracluster.cli.accounts import open_account
+from ultracluster.cli.environments import refuse
 from ultracluster.cli.json_output import write_json
+from ultracluster.model import resolve
+from ultracluster.model.state_documents import TEAMS, teams_document
 
 if TYPE_CHECKING:
     from ultracluster.account.team_differences import TeamDifference
@@ -21,11 +28,6 @@ DOCUMENT = "/var/lib/ultracluster/state/teams.json"
 
 def apply(environment: Path, *, dry_run: bool, remove: bool, profile: str | None, as_json: bool) -> None:
     """Give the teams of the file to Slurm's accounting; shows how the file differs from what nodes have."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.state_store import store, stored
-    from ultracluster.account.team_differences import team_differences
-    from ultracluster.model.state_documents import TEAMS, teams_document
-
     cluster = _with_accounts(environment)
     account = open_account(cluster.environment, profile)
     new = teams_document(cluster, remove=remove)
@@ -61,8 +63,6 @@ def apply(environment: Path, *, dry_run: bool, remove: bool, profile: str | None
 
 
 def _with_accounts(environment: Path) -> Cluster:
-    from ultracluster.model import resolve
-
     cluster = resolve(load_accepted(environment))
     if not cluster.traits.slurm:
         refuse(f"{environment}: {cluster.traits.kind} has no Slurm: a deploy creates the teams")
@@ -96,63 +96,3 @@ def _notes(
         f"`sudo {PROGRAM} --dry-run {DOCUMENT}` how accounting differs from it"
     )
     return notes
-
-
-def slurm_accounts(environment: Path) -> None:
-    """Print a script that makes the teams' accounts in Slurm with sacctmgr.
-
-    Exit code 2 if there can be none.
-    """
-    from ultracluster.model import resolve
-    from ultracluster.model.team_shares import scheduler_of
-    from ultracluster.slurm.accounts import slurm_accounts as script
-
-    config = load_accepted(environment)
-    if scheduler_of(resolve(config)) != "slurm":
-        refuse(f"{environment}: {config.orchestrator.kind} has no Slurm: a deploy creates the teams")
-    try:
-        text = script(resolve(config))
-    except ValueError as error:
-        refuse(f"{environment}: {error}")
-    typer.echo(text, nl=False)
-
-
-def task_governance(environment: Path) -> None:
-    """Print a script that makes what no deploy can of HyperPod's task governance, with the AWS CLI.
-
-    A deploy makes policy and quotas where CloudFormation has their types. Exit code 2 if nothing is left.
-    """
-    from ultracluster.kubernetes.task_governance import governance_script
-    from ultracluster.model import resolve
-    from ultracluster.model.team_shares import scheduler_of
-
-    config = load_accepted(environment)
-    if scheduler_of(resolve(config)) != "task-governance":
-        refuse(f"{environment}: task governance requires HyperPod on EKS with `task_governance: true`")
-    if not config.teams:
-        refuse(f"{environment}: the environment has no `teams`: there are no quotas to make")
-    try:
-        text = governance_script(resolve(config))
-    except ValueError as error:
-        refuse(f"{environment}: {error}")
-    if not text:
-        refuse(f"{environment}: a deploy makes policy and quotas in {config.region}: no script is needed")
-    typer.echo(text, nl=False)
-
-
-def team_namespaces(environment: Path) -> None:
-    """Print what keeps the teams' Kubernetes namespaces apart, for `kubectl apply -f -`.
-
-    A deploy makes it itself, but not in namespaces of task governance, which HyperPod makes later. Exit code
-    2 if there are none.
-    """
-    from ultracluster.kubernetes.team_admission import team_objects
-    from ultracluster.kubernetes.yaml_text import yaml_text
-    from ultracluster.model import resolve
-
-    config = load_accepted(environment)
-    try:
-        objects = team_objects(resolve(config))
-    except ValueError as error:
-        refuse(f"{environment}: {error}")
-    typer.echo("---\n".join(yaml_text(one) for one in objects), nl=False)

@@ -6,6 +6,7 @@ Light: every command imports it, and nothing here imports rich.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -156,8 +157,6 @@ def width(piped: int = PIPED) -> int:
         return int(columns)
     if not is_terminal(sys.stdout):
         return piped
-    import shutil
-
     return shutil.get_terminal_size().columns
 
 

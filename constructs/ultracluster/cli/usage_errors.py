@@ -103,7 +103,10 @@ def _elsewhere(context: Any, name: str) -> list[str]:
 
 
 def _options_of(group: Any, name: str) -> Iterable[str]:
-    command = group.command.get_command(group, name)
+    try:
+        command = group.command.get_command(group, name)
+    except ModuleNotFoundError:  # packages of a command that is not the one called
+        return ()
     return _options(command) if command and not command.hidden else ()
 
 

@@ -16,9 +16,16 @@ from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.output import Drawn
 from ultracluster.cli.progress import LateBar
 from ultracluster.cli.report import refuse
+from ultracluster.cli.sarif import sarif
 from ultracluster.cli.terminal import quiet
+from ultracluster.cli.workflow_annotations import annotation_lines
 from ultracluster.config import Finding, InvalidEnvironmentError, render
 from ultracluster.config.plain_text import one_line
+from ultracluster.project.place import ProjectError, find_root
+from ultracluster.project.same_name import environment_files, same_name
+from ultracluster.project.versions import misfits
+from ultracluster.rules import check, judge_rest
+from ultracluster.rules.deployed import as_deployed
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.checks import ValidatedFile
@@ -73,8 +80,6 @@ def validate(
 
     With --quiet only errors are printed.
     """
-    from ultracluster.rules.deployed import as_deployed
-
     if as_json and form not in ("text", "json"):
         refuse(f"--json and --format {form} exclude each other")
     files = list(dict.fromkeys(_files(environments)))
@@ -96,12 +101,8 @@ def validate(
         case "json":
             write_json("validate", {"environments": [_row(one) for one in found]})
         case "sarif":
-            from ultracluster.cli.sarif import sarif
-
             typer.echo(sarif(_each_once(found)))
         case "github":
-            from ultracluster.cli.workflow_annotations import annotation_lines
-
             for line in annotation_lines(_each_once(found)):
                 sys.stdout.write(Drawn(f"{line}\n"))
             sys.stdout.flush()
@@ -117,9 +118,6 @@ def validate(
 
 def _of_another_version() -> None:
     """Advise on the version of the project here by which its environments were deployed."""
-    from ultracluster.project.place import ProjectError, find_root
-    from ultracluster.project.versions import misfits
-
     try:
         for one in misfits(root) if (root := find_root()) else ():
             typer.echo(one.text, err=True)
@@ -129,8 +127,6 @@ def _of_another_version() -> None:
 
 def _files(asked: Iterable[Path]) -> Iterator[Path]:
     """What is asked for, with the environment files of a folder in its place."""
-    from ultracluster.project.same_name import environment_files
-
     for path in asked:
         below = environment_files(path) if path.is_dir() and not environment_path(path).is_file() else []
         yield from below or [path]
@@ -138,9 +134,6 @@ def _files(asked: Iterable[Path]) -> Iterator[Path]:
 
 def _validated(path: Path, loaded: list[Loaded]) -> Validated:
     """The findings in a file; a readable one is added to those that are `loaded`, and compared with them."""
-    from ultracluster.project.same_name import same_name
-    from ultracluster.rules import check, judge_rest
-
     try:
         file = load_file(path)
         findings = [*check(file)]

@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.account import wait as waiting
+from ultracluster.account.aws import AccountError
+from ultracluster.account.kubernetes_api import KubernetesApi
+from ultracluster.account.wait import diagnosis, smoke, smoke_kubernetes, smoke_slurm
+from ultracluster.cli.accounts import open_account
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
     load_environment,
-    open_account,
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.wait_display import Display
+from ultracluster.cli.wait_text import as_dict, as_text, exit_code
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,12 +63,6 @@ def wait(
     Exit code 0 = ready, 1 = something failed, 2 = bad input or the account cannot be asked, 3 = time is up,
     or something could not be judged from here (the command for it is printed), 130 = interrupted.
     """
-    from ultracluster.account import wait as waiting
-    from ultracluster.account.aws import AccountError
-    from ultracluster.cli.wait_display import Display
-    from ultracluster.cli.wait_text import as_dict, as_text, exit_code
-    from ultracluster.model import resolve
-
     config = load_environment(environment)
     account = open_account(config, profile)
     limit = timeout or waiting.time_limit(resolve(config))
@@ -96,10 +97,6 @@ def collectives(
     say: Callable[[str], None],
 ) -> list[Smoke]:
     """The collective on each group that has a fabric."""
-    from ultracluster.account.kubernetes_api import KubernetesApi
-    from ultracluster.account.wait import smoke, smoke_kubernetes, smoke_slurm
-    from ultracluster.model import resolve
-
     cluster = resolve(config)
     pairs, made = smoke.pairs(cluster, result.look, source.nodes)
     for pair in pairs:
@@ -126,10 +123,7 @@ def _examine(
     smokes: list[Smoke],
     say: Callable[[str], None],
 ) -> Examination | None:
-    from ultracluster.account.wait.diagnosis import examine_after
-    from ultracluster.model import resolve
-
     if result.outcome == "ready" and not any(one.verdict == "fail" for one in smokes):
         return None  # degraded nodes that count: their own words say why
     say(f"asking what is wrong{' with ' + result.node if result.node else ''}")
-    return examine_after(account, resolve(config), source, result)
+    return diagnosis.examine_after(account, resolve(config), source, result)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.progress import TextColumn, TimeElapsedColumn
+
 from ultracluster.cli.progress import bars
 from ultracluster.cli.terminal import remark, shows_progress
 from ultracluster.config.plain_text import one_line
@@ -24,8 +26,6 @@ class Display:
 
     def __enter__(self) -> Display:
         if shows_progress():
-            from rich.progress import TextColumn, TimeElapsedColumn
-
             self._progress = bars(
                 TextColumn("{task.completed:.0f}/{task.total:.0f}"), TimeElapsedColumn(),
                 TextColumn("{task.description}", markup=False), before="{task.fields[group]}",

@@ -15,7 +15,7 @@ from ultracluster.account import aws
 from ultracluster.account.nodes import ec2_wait
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.services import Managed
-from ultracluster.cli import nodes as command
+from ultracluster.cli.main import app
 from ultracluster.config import load
 
 PARALLELCLUSTER = DEV.with_name("parallelcluster-p5.yaml")
@@ -106,7 +106,7 @@ def test_the_command_waits_for_the_new_instance(
         lambda *a, **k: wait(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
     )  # fmt: skip
     words = ["replace", str(copied(tmp_path, PARALLELCLUSTER.stem)), node_id(16), "--timeout", "10", "--json"]
-    result = CliRunner().invoke(command.app, [*words, "--yes"])
+    result = CliRunner().invoke(app, ["nodes", *words, "--yes"])
     assert result.exit_code == (0 if comes else 3), result.output
     assert json.loads(result.stdout)["outcomes"][0]["result"] == "accepted"
     if comes:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from ultracluster.account import aws
 from ultracluster.account.nodes.fleet import Fleet
 from ultracluster.cli import node_actions
-from ultracluster.cli import nodes as command
+from ultracluster.cli.main import app
 from ultracluster.config import load
 from ultracluster.config.kubernetes import Karpenter
 from ultracluster.model import resolve
@@ -101,7 +101,7 @@ def test_nodes_of_karpenter_are_listed_beside_those_of_groups(monkeypatch: pytes
     _instances({"eks:eks-cluster-name": "another", "karpenter.sh/nodepool": group}, 1)
     monkeypatch.setattr(aws, "Account", lambda **_: made)
     monkeypatch.setattr(node_actions, "load_environment", lambda path: environment)
-    result = CliRunner().invoke(command.app, ["list", str(file), "--json"])
+    result = CliRunner().invoke(app, ["nodes", "list", str(file), "--json"])
     assert result.exit_code == 0, result.output
     listed = {one["id"]: one["group"] for one in json.loads(result.stdout)["nodes"]}
     assert listed == {managed[0]: "system", **dict.fromkeys(launched, group)}
@@ -119,7 +119,7 @@ def test_the_command_replaces_instances_and_says_what_to_run_first(
     monkeypatch.setattr(aws, "Account", lambda **_: made)
     ec2 = made.client("ec2", "us-west-2")  # where the instances of this test are
     made._clients["ec2", made.region] = made._clients["ec2, once", made.region] = ec2
-    result = CliRunner().invoke(command.app, ["replace", str(file), node, head, "--yes", "--json"])
+    result = CliRunner().invoke(app, ["nodes", "replace", str(file), node, head, "--yes", "--json"])
     assert result.exit_code == 1, result.output
     assert {one["node"]: one["result"] for one in json.loads(result.stdout)["outcomes"]} == {
         head: "refused",
@@ -128,9 +128,9 @@ def test_the_command_replaces_instances_and_says_what_to_run_first(
     assert "sinfo -N -h" in result.stderr and "only nodes within the minimum count" in result.stderr
     states = ec2.describe_instances(InstanceIds=[node])["Reservations"][0]["Instances"][0]["State"]
     assert states["Name"] == "terminated"
-    again = CliRunner().invoke(command.app, ["replace", str(file), node, "--yes"])
+    again = CliRunner().invoke(app, ["nodes", "replace", str(file), node, "--yes"])
     assert again.exit_code == 0 and "is terminated" in again.output
-    added = CliRunner().invoke(command.app, ["add", str(file), "--group", "gpu", "--count", "1"])
+    added = CliRunner().invoke(app, ["nodes", "add", str(file), "--group", "gpu", "--count", "1"])
     assert added.exit_code == 2 and "change `count` in the environment file" in added.output
 
 

@@ -17,7 +17,7 @@ from ultracluster.account import aws
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
 from ultracluster.account.nodes.node import Node
-from ultracluster.cli import nodes as command
+from ultracluster.cli.main import app
 
 
 @pytest.mark.parametrize(
@@ -232,20 +232,20 @@ def test_no_credentials_and_wrong_account(monkeypatch: pytest.MonkeyPatch, tmp_p
         raise AccountError(aws.explain(known.NoCredentialsError()))
 
     monkeypatch.setattr(Account, "identity", fail)
-    result = CliRunner().invoke(command.app, ["list", str(DEV)])
+    result = CliRunner().invoke(app, ["nodes", "list", str(DEV)])
     assert result.exit_code == 2 and result.output.startswith("no AWS credentials")
     monkeypatch.undo()
     file = tmp_path / "other.yaml"
     file.write_text(DEV.read_text().replace("region:", 'account: "444455556666"\nregion:', 1))
     made = account()
     monkeypatch.setattr(aws, "Account", lambda **_: made)
-    result = CliRunner().invoke(command.app, ["list", str(file)])
+    result = CliRunner().invoke(app, ["nodes", "list", str(file)])
     assert result.exit_code == 2 and "belongs to account 444455556666" in result.output
 
 
 def test_a_bad_file_is_refused_with_its_findings(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text("name: dev\n")
-    result = CliRunner().invoke(command.app, ["list", str(file)])
+    result = CliRunner().invoke(app, ["nodes", "list", str(file)])
     assert result.exit_code == 2 and "orchestrator" in result.output
-    assert CliRunner().invoke(command.app, ["list", "nothing-of-this-name"]).exit_code == 2
+    assert CliRunner().invoke(app, ["nodes", "list", "nothing-of-this-name"]).exit_code == 2

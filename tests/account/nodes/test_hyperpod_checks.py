@@ -17,7 +17,7 @@ from ultracluster.account.nodes import hyperpod as hyperpod_nodes
 from ultracluster.account.nodes import hyperpod_checks
 from ultracluster.account.nodes.hyperpod_checks import CONNECTIVITY, STRESS
 from ultracluster.account.nodes.node import Node
-from ultracluster.cli import nodes as command
+from ultracluster.cli.main import app
 from ultracluster.config import load
 from ultracluster.model import Cluster, resolve
 
@@ -143,5 +143,5 @@ def test_what_the_file_says_needs_no_credentials(
 
     monkeypatch.setattr(aws, "Account", opened)
     file = str(ROOT / "environments" / f"{name}.yaml")
-    ended = CliRunner().invoke(command.app, ["health-check", file, node_id(16)])
+    ended = CliRunner().invoke(app, ["nodes", "health-check", file, node_id(16)])
     assert ended.exit_code == 2 and says in ended.output

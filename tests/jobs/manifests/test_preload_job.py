@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from rules_support import changed, environment_data
 from typer.testing import CliRunner
 
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def test_a_job_of_kubernetes(base: str, changes: dict[str, Any], queue: str | No
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
     words = ["/fsx/checkpoints/a", "--nodes", "2", "--image", "a/b:1"]
-    made = CliRunner().invoke(job.app, ["write", str(file), "--preload", *words])
+    made = CliRunner().invoke(app, ["job", "write", str(file), "--preload", *words])
     assert made.exit_code == 0, made.stderr
     found = YAML(typ="safe").load(made.stdout)
     assert problems(found) == []

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 from ultracluster.jobs.manifests.job_kinds import kind_of
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["write", str(file), "--framework", "ray", *arguments])
+    return CliRunner().invoke(app, ["job", "write", str(file), "--framework", "ray", *arguments])
 
 
 def ray_job(made: Result) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_pods_are_let_into_a_restricted_namespace(kind: str, tmp_path: Path) -> 
     words = ["--preload", "/fsx/checkpoints"] if kind == "preload" else ["--framework", "ray"]
     file = str(tmp_path / "cluster.yaml")
     made = CliRunner().invoke(
-        job.app, ["write", file, *words, "--nodes", "2", "--team", "research", "--image", IMAGE]
+        app, ["job", "write", file, *words, "--nodes", "2", "--team", "research", "--image", IMAGE]
     )
     found = YAML(typ="safe").load(made.stdout)
     row = kind_of(found)

@@ -16,7 +16,6 @@ from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
 from ultracluster.catalog.eks import kubernetes_releases
-from ultracluster.cli import job
 from ultracluster.cli.main import app
 from ultracluster.kubernetes.isolation import elastic_quota, job_namespace, network_policies
 from ultracluster.kubernetes.scheduling import scheduling
@@ -50,7 +49,7 @@ def run(folder: Path, arguments: str, changes: dict[str, Any] | None = None, bas
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), BOTH if changes is None else changes), stream)
-    return CliRunner().invoke(job.app, ["write", str(file), *shlex.split(f"{IMAGE} {arguments}")])
+    return CliRunner().invoke(app, ["job", "write", str(file), *shlex.split(f"{IMAGE} {arguments}")])
 
 
 def made(folder: Path, arguments: str, changes: dict[str, Any] | None = None) -> dict[str, Any]:

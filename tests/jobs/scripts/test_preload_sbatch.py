@@ -10,15 +10,23 @@ import pytest
 from project import ROOT
 from typer.testing import CliRunner
 
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 
 pytestmark = pytest.mark.slow
 
 
 def test_the_batch_script_is_clean_and_sums(tmp_path: Path) -> None:
     made = CliRunner().invoke(
-        job.app,
-        ["write", str(ROOT / "environments" / "prod.yaml"), "--preload", "/fsx/datasets/x", "--nodes", "2"],
+        app,
+        [
+            "job",
+            "write",
+            str(ROOT / "environments" / "prod.yaml"),
+            "--preload",
+            "/fsx/datasets/x",
+            "--nodes",
+            "2",
+        ],
     )
     assert made.exit_code == 0, made.stderr
     assert "#SBATCH --nodes=2\n" in made.stdout and "gpus" not in made.stdout

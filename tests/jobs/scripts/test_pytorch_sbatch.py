@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from rules_support import changed, environment_data
 from typer.testing import CliRunner, Result
 
-from ultracluster.cli import job
+from ultracluster.cli.main import app
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
     file = folder / "cluster.yaml"
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
-    return CliRunner().invoke(job.app, ["write", str(file), *arguments])
+    return CliRunner().invoke(app, ["job", "write", str(file), *arguments])
 
 
 def script(folder: Path, base: str, *more: str, changes: dict[str, Any] | None = None) -> str:

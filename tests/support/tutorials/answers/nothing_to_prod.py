@@ -57,7 +57,7 @@ def asked(patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
     patch.setattr(preflight_package, "WORKERS", 1)
     then = partial(preflight_package.preflight, now=lambda: NOW)  # the plan has an end, the page has none
-    patch.setattr(preflight_package, "preflight", then)
+    patch.setattr("ultracluster.cli.preflight.ask", then)
     with mock_aws():
         yield
 

@@ -1,4 +1,4 @@
-"""`ultracluster job ...`: jobs for the scheduler of an environment."""
+"""`ultracluster job write`: a job for the scheduler of an environment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from ultracluster.cli import job_placement, job_queue, job_shell
 from ultracluster.cli.environments import EnvironmentArgument, refuse
 from ultracluster.cli.job_options import (
     CheckpointsOption,
@@ -31,14 +30,8 @@ from ultracluster.cli.job_options import (
     WithinOption,
     typed_options,
 )
-from ultracluster.cli.job_text import written
+from ultracluster.cli.job_text import wishes_of, written
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Jobs for the scheduler of an environment.",
-)
 _RESILIENT = ("resilience", "spares", "most_nodes", "step", "sizes", "log_line", "log_seconds")
 _RECIPE = ("recipe", "model", "model_size", "data")
 _NOT_FOR: dict[str, tuple[str, ...]] = {
@@ -49,15 +42,6 @@ _NOT_FOR: dict[str, tuple[str, ...]] = {
 _OF_PRELOAD = {"nodes", "preload", "team", "image", "name", "group"}
 
 
-@app.callback()
-def job() -> None:
-    """Jobs for the scheduler of an environment."""
-
-
-app.command("submit")(job_queue.submit)
-
-
-@app.command()
 def write(
     context: typer.Context,
     environment: EnvironmentArgument,
@@ -112,8 +96,6 @@ def write(
 
     Exit code 2 if there can be none.
     """
-    from ultracluster.jobs.request import Wishes
-
     options = typed_options(context)
     if preload:
         if others := [option for one, option in options.items() if one not in _OF_PRELOAD]:
@@ -123,39 +105,7 @@ def write(
         refuse(f"{', '.join(others)}: not with --framework {framework}")
     if nodes is None and not preload:
         refuse("the option --nodes is missing: how many nodes the job has")
-    wishes = Wishes(
-        nodes=nodes or 1,
-        team=team,
-        image=image,
-        script=script,
-        name=name,
-        group=group,
-        priority=priority,
-        within=within,
-        processes=processes or 1 if framework == "jax" else processes,
-        time=time,
-        checkpoints=checkpoints,
-        look=look,
-        scheduler=scheduler,
-        resilience=resilience,
-        spares=spares,
-        most_nodes=most_nodes,
-        step=step,
-        sizes=sizes,
-        log_line=log_line,
-        log_seconds=log_seconds,
-        checkpoints_to=checkpoints_to,
-        framework=framework,
-        recipe=recipe,
-        model=model,
-        model_size=model_size,
-        data=data,
-    )
+    if framework == "jax":
+        processes = processes or 1
+    wishes = wishes_of(context, nodes=nodes or 1, name=name, processes=processes)
     typer.echo(written(environment, wishes, preload=preload)[1], nl=False)
-
-
-app.command("list")(job_queue.list_jobs)
-app.command("logs")(job_queue.logs)
-app.command("cancel")(job_queue.cancel)
-app.command("shell")(job_shell.shell)
-app.command("why")(job_placement.why)

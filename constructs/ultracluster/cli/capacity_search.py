@@ -1,13 +1,19 @@
-"""`ultracluster capacity`: what AWS has on offer, and buying it."""
+"""`ultracluster capacity search`: what AWS has on offer."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ultracluster.cli.capacity_buy import buy
+from ultracluster.account import aws
+from ultracluster.capacity.search import search as ask
+from ultracluster.capacity.search import wishes_for, wishes_of
+from ultracluster.catalog import instance_type, nearest_instance_types
+from ultracluster.catalog.gpu_names import types_of_gpu_name
+from ultracluster.cli.accounts import open_account
 from ultracluster.cli.capacity_everywhere import check_options, search_everywhere, wish_lines
 from ultracluster.cli.capacity_options import Asked, start_of
 from ultracluster.cli.capacity_text import parts_of, zones_of
@@ -16,28 +22,20 @@ from ultracluster.cli.environments import (
     ProfileOption,
     complete_environment,
     load_environment,
-    open_account,
     refuse,
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.progress import LateBar
 from ultracluster.cli.report import text_table
 from ultracluster.config.plain_text import one_line
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
     from ultracluster.capacity.search import Offer, Search, Wish
     from ultracluster.cli.documents.cluster import CapacitySearch, Wished
 
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Capacity that AWS has on offer: search and buy."
-)
 
-
-app.command()(buy)
-
-
-@app.command()
 def search(
     environment: Annotated[
         Path | None,
@@ -100,10 +98,6 @@ def search(
     something is offered, 1 = nothing is or a kind could not be asked (with --everywhere: nothing was found,
     or the offer for --write has gone), 2 = bad input or no credentials.
     """
-    from ultracluster.capacity.search import search as ask
-    from ultracluster.capacity.search import wishes_for, wishes_of
-    from ultracluster.model import resolve
-
     alone = {
         "--accelerators": accelerators, "--regions": regions, "--orchestrator": orchestrator,
         "--write": write, "--offer": offer,
@@ -227,8 +221,6 @@ def _everywhere(
     as_json: bool,
     asked: Asked,
 ) -> NoReturn:
-    from dataclasses import replace
-
     given = [environment is not None, instance_type is not None, bool(asked.accelerators)]
     if sum(given) != 1:
         refuse("name an environment, or give --accelerators 64xH100, or --instance-type with --count")
@@ -246,8 +238,6 @@ def _everywhere(
 
 def _any_account(region: str | None, profile: str | None) -> Account:
     """The account in the Region that is named anywhere, or in one that every account has."""
-    from ultracluster.account import aws
-
     try:
         account = aws.Account(region=region, profile=profile)
     except aws.AccountError as error:
@@ -265,9 +255,6 @@ _FIRST = "us-east-1"
 
 
 def _known(name: str) -> str:
-    from ultracluster.catalog import instance_type, nearest_instance_types
-    from ultracluster.catalog.gpu_names import types_of_gpu_name
-
     name = name.strip().lower().removeprefix("ml.")
     if instance_type(name) is None:
         types = types_of_gpu_name(name)
@@ -280,8 +267,6 @@ def _known(name: str) -> str:
 
 
 def _account(region: str | None, profile: str | None) -> Account:
-    from ultracluster.account import aws
-
     try:
         account = aws.Account(region=region, profile=profile)
         account.identity()
