@@ -9,7 +9,7 @@ import pytest
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
 
-from ultracluster.account.aws import AccountError
+from ultracluster.account.aws import Account, AccountError
 from ultracluster.capacity.purchases import purchases
 from ultracluster.capacity.search import Offer, Segment, Wish
 
@@ -27,8 +27,14 @@ OFFER = Offer(
 )  # fmt: skip
 
 
-def found(rows: list[dict[str, Any]]) -> list[str]:
-    account = known_account("us-east-2")
+@pytest.fixture
+def account() -> Account:
+    known = known_account("us-east-2")
+    answer(known.client("ec2"), "DescribeAvailabilityZones", lambda _: {"AvailabilityZones": []})
+    return known
+
+
+def found(account: Account, rows: list[dict[str, Any]]) -> list[str]:
     answer(account.client("ec2"), "DescribeCapacityReservations", lambda _: {"CapacityReservations": rows})
     sold = purchases(account, OFFER)
     return [one.id for one in sold]
@@ -44,13 +50,13 @@ def found(rows: list[dict[str, Any]]) -> list[str]:
         ({"ReservationType": "default"}, False),
     ],
 )
-def test_a_block_counts_where_type_zone_and_start_are_the_same(change: dict[str, Any], same: bool) -> None:
-    assert found([{**BLOCK, **change}]) == (["cr-1"] if same else [])
+def test_a_block_counts_where_type_zone_and_start_are_the_same(
+    account: Account, change: dict[str, Any], same: bool
+) -> None:
+    assert found(account, [{**BLOCK, **change}]) == (["cr-1"] if same else [])
 
 
-def test_an_account_that_cannot_be_asked_is_an_error() -> None:
-    account = known_account("us-east-2")
-
+def test_an_account_that_cannot_be_asked_is_an_error(account: Account) -> None:
     def denied(_: dict[str, Any]) -> dict[str, Any]:
         raise refusal("UnauthorizedOperation", "no", "DescribeCapacityReservations")
 
