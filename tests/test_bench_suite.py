@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import cpu_time
 import pytest
 
 from benchmarks import suite
@@ -75,3 +78,16 @@ def test_a_missing_or_old_measurement_is_said(measured: Path, capsys: pytest.Cap
 
 def test_the_file_is_one_that_it_reads() -> None:
     assert all(one.tests >= 0 for one in suite.read(suite.SUITE).values())
+
+
+def test_processes_are_read_once_for_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read them for each of 19,000 tests took more CPU seconds than most folders."""
+    spent = iter((10.0, 11.0, 13.5))
+    monkeypatch.setattr(cpu_time, "cpu_seconds", lambda: next(spent))
+    plugin = cpu_time.CpuTimes(tmp_path / "times.csv", tmp_path)
+    items: list[Any] = [SimpleNamespace(path=tmp_path / name) for name in ("a.py", "a.py", "b.py")]
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        list(plugin.pytest_runtest_protocol(item, following))
+    plugin._write()
+    rows = [line.split(",")[:3] for line in (tmp_path / "times.csv").read_text().splitlines()]
+    assert rows[1:] == [["a.py", "2", "1.00"], ["b.py", "1", "2.50"]]

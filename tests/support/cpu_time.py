@@ -15,7 +15,10 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class CpuTimes:
-    """A plugin. Each worker measures the files that it runs; the controller adds them up and writes them."""
+    """A plugin. Each worker measures the files that it runs; the controller adds them up and writes them.
+
+    It looks once per file: to read every process of the machine costs 2 to 5 ms, and there are 19,000 tests.
+    """
 
     def __init__(self, target: Path, root: Path) -> None:
         self._target = target
@@ -24,11 +27,13 @@ class CpuTimes:
         self._last = (cpu_seconds(), time.monotonic())
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Any:
         yield
-        cpu, clock = cpu_seconds(), time.monotonic()
         row = self._files[item.path.relative_to(self._root).as_posix()]
         row[0] += 1
+        if nextitem is not None and nextitem.path == item.path:
+            return
+        cpu, clock = cpu_seconds(), time.monotonic()
         row[1] += max(0.0, cpu - self._last[0])  # a process that nobody waited for leaves no time
         row[2] += clock - self._last[1]
         self._last = (cpu, clock)
