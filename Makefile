@@ -160,7 +160,7 @@ rehearse: $(VENV)/.plan ## run each group's first boot in a folder (ALL=1: what 
 
 test: setup-dev ## every test (DEPTH=deep: all pairs, scale, many random examples and newer Pythons, too)
 	@mkdir -p build
-	@pytest -n 3 --depth=$(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times=build/suite-files.csv) $(ARGS)
+	@pytest -n $(if $(filter deep,$(DEPTH)),3,4) --depth=$(DEPTH) $(if $(ARGS)$(filter deep,$(DEPTH)),,--cpu-times=build/suite-files.csv) $(ARGS)
 	@$(if $(ARGS),,$(if $(filter deep,$(DEPTH)),$(MAKE) --no-print-directory quick-pythons test-python))
 
 twin: $(VENV)/.dev ## a real Slurm with NODES=64 on this machine: a gang, two lost GPUs, what follows (above 128: the scheduler's speed)
