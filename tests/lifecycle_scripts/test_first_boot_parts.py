@@ -11,7 +11,9 @@ import pytest
 from first_boot.contents import UnknownSystemError, Variant, contents
 from first_boot.faults import Faults
 from first_boot.hardware import lay_hardware
+from first_boot.judge import of_newer
 from first_boot.makers import offer_packages, serve_files
+from first_boot.rehearsal import Outcome
 from first_boot.sandbox import MAKERS, Sandbox
 from first_boot.world import os_release
 
@@ -150,3 +152,23 @@ def test_an_unknown_system_is_refused_and_never_taken_for_another() -> None:
     unknown = replace(UBUNTU, os="ubuntu26.04", values={**UBUNTU.values, "kernel": None})
     with pytest.raises(UnknownSystemError, match=r"no kernel of ubuntu26\.04 is known"):
         contents(unknown, load_release("hyperpod-slurm-2026.09"), Variant())
+
+
+@pytest.mark.parametrize(
+    ("found", "detail", "differs"),
+    [
+        ("4.10.1", "kept-newer: the release has 4.7.0; dcgmi", False),
+        ("4.10.1", "kept-older: the release has 4.7.0; dcgmi", True),
+        ("4.10.1", "dcgmi", True),
+        ("4.7.0", "kept-newer: the release has 4.7.0; dcgmi", True),
+        ("4.7.0-2", "dcgmi", False),
+        ("", "kept: its version is not known, the release has 4.7.0; dcgmi", False),
+    ],
+)
+def test_what_is_newer_than_the_release_must_be_reported_as_that(
+    found: str, detail: str, differs: bool
+) -> None:
+    component = {"outcome": "kept", "found": found, "preferred": "4.7.0", "detail": detail}
+    report = ({"step": "dcgm", "components": {"dcgm": component}},)
+    outcome = Outcome(status=0, last_line="", log="", console=(), report=report, checks={})
+    assert bool(list(of_newer("dev/gpu", outcome))) is differs

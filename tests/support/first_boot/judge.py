@@ -25,6 +25,7 @@ _NOT_OURS = frozenset({"slurm"})
 WELL = frozenset({"installed", "already", "skipped"})
 """States of a step that did what it is for."""
 _OLDER = re.compile(r"([a-z0-9-]+) \S+ \(the release has [^)]+\)")
+_NUMBERS = re.compile(r"\d+(\.\d+)*")
 _SAID = {
     "not-needed": "nothing",
     "kept": "kept",
@@ -47,6 +48,7 @@ def decided(image: Image, found: Contents) -> Image:
 def differences(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Iterator[str]:
     """A line for each thing that the node did or said otherwise than predicted."""
     yield from _of_components(boot, outcome, predicted)
+    yield from of_newer(boot.title, outcome)
     if outcome.status == 0:
         yield from _of_the_end(boot, outcome, predicted)
         yield from _of_devices(boot, outcome)
@@ -109,6 +111,19 @@ def _of_components(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> 
                 f"{boot.title}: {one.component}: plan says {one.outcome} ({one.detail}), the node {told} "
                 f"({said.get(one.component, {}).get('detail', '')})"
             )
+
+
+def of_newer(title: str, outcome: Outcome) -> Iterator[str]:
+    """Kept components that are newer than the release, where the node's report does not say so."""
+    for name, entry in outcome.components.items():
+        found, preferred = (_NUMBERS.match(entry[key]) for key in ("found", "preferred"))
+        if entry["outcome"] != "kept" or not found or not preferred:
+            continue
+        newer = [*map(int, found[0].split("."))] > [*map(int, preferred[0].split("."))]
+        # `13.2.1` of a release that names the series `13.2` is that version
+        newer = newer and not found[0].startswith(f"{preferred[0]}.")
+        if newer is not entry["detail"].startswith(f"kept-newer: the release has {entry['preferred']}"):
+            yield f"{title}: {name} is {entry['found']}, newer than the release, the node: {entry['detail']}"
 
 
 def _in_vain(boot: Boot, one: Fit) -> str:
