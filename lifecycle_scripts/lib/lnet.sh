@@ -8,7 +8,9 @@ source "${BASH_SOURCE[0]%/*}/devices.sh"
 
 # lnet::interfaces NETWORK: how many are bound on efa or tcp
 lnet::interfaces() {
-  { timeout 60 lnetctl net show --net "$1" 2>/dev/null || true; } | grep -c "nid: .*@$1" || true
+  local line count=0
+  while IFS= read -r line; do [[ $line != *"nid: "*"@$1"* ]] || count=$((count + 1)); done < <(timeout 60 lnetctl net show --net "$1" 2>/dev/null)
+  echo "$count"
 }
 
 # lnet::messages NETWORK: sent and received, over ALL its interfaces
@@ -49,19 +51,23 @@ lnet::moved() {
 
 # lnet::is_right: are as many bound as should be? More of them are wrong only where cluster.json limits their number.
 lnet::is_right() {
-  local bound wanted
-  bound=$(lnet::interfaces efa) wanted=$(lnet::wanted)
-  ((bound == wanted)) || { ((bound > wanted)) && [[ ${NODE_LUSTRE_EFA_LIMITED:-} != yes ]]; }
+  lnet::has_enough && { ((LNET_BOUND == LNET_WANTED)) || [[ ${NODE_LUSTRE_EFA_LIMITED:-} != yes ]]; }
 }
 
-# lnet::wanted: how many EFA interfaces FSx's set-up binds on this node, by cluster.json. 0: Lustre stays on TCP here. Where it
-# does not tell, there has to be one.
+# lnet::has_enough: sets LNET_BOUND, how many EFA interfaces are bound now, and LNET_WANTED; are there not fewer?
+lnet::has_enough() {
+  lnet::wanted
+  LNET_BOUND=$(lnet::interfaces efa)
+  ((LNET_BOUND >= LNET_WANTED))
+}
+
+# lnet::wanted: sets LNET_WANTED, how many EFA interfaces FSx's set-up binds on this node, by cluster.json. 0: Lustre stays on TCP
+# here. Where it does not tell, there has to be one.
 lnet::wanted() {
   local devices
-  local -r told=${NODE_LUSTRE_EFA_INTERFACES:-1}
-  local wanted=$told
+  [[ -z ${LNET_WANTED:-} ]] || return 0
+  LNET_WANTED=${NODE_LUSTRE_EFA_INTERFACES:-1}
   # No more than the node has: launch layouts of one type differ.
   devices=$(devices::count efa)
-  ((told == 0 || devices == 0 || devices >= told)) || wanted=$devices
-  echo "$wanted"
+  ((LNET_WANTED == 0 || devices == 0 || devices >= LNET_WANTED)) || LNET_WANTED=$devices
 }

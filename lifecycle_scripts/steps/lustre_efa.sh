@@ -19,19 +19,12 @@ lustre_efa::detect() {
   CLUSTER_COMPONENTS+=" lustre-efa-setup" # asked for by the file system
   software::for lustre-efa-setup compute
   ((NODE_EFA_INTERFACES > 0)) || step::not_applicable "no EFA interfaces"
-  (($(lnet::wanted) > 0)) || step::not_applicable "$NODE_INSTANCE_TYPE uses Lustre over TCP"
-  lustre_efa::is_bound || step::absent "LNet has $(lnet::interfaces efa) of $(lnet::wanted) EFA interfaces"
+  lnet::wanted
+  ((LNET_WANTED > 0)) || step::not_applicable "$NODE_INSTANCE_TYPE uses Lustre over TCP"
+  lnet::is_right || step::absent "LNet has $LNET_BOUND of $LNET_WANTED EFA interfaces"
   lustre_efa::survives_boot || step::absent "it would not come back after a boot"
   lustre_efa::is_back || step::absent "$LUSTRE_PATH is in /etc/fstab and not mounted"
-  step::present "$(lnet::interfaces efa) EFA interfaces"
-}
-
-lustre_efa::is_bound() {
-  lnet::is_right
-}
-
-lustre_efa::has_enough() {
-  (($(lnet::interfaces efa) >= $(lnet::wanted)))
+  step::present "$LNET_BOUND EFA interfaces"
 }
 
 # --- fewer interfaces than FSx's set-up binds: efa_interfaces_per_client ---
@@ -41,18 +34,19 @@ lustre_efa::is_limited() {
 }
 
 lustre_efa::limit() {
-  ! lustre_efa::is_limited || bash "$ULTRACLUSTER_HOME/files/lustre_efa_interfaces.sh" "$(lnet::wanted)" ||
+  ! lustre_efa::is_limited || bash "$ULTRACLUSTER_HOME/files/lustre_efa_interfaces.sh" "$LNET_WANTED" ||
     log::warn "EFA interfaces could not be removed from LNet"
 }
 
 lustre_efa::limit_drop_in() {
-  printf '# Ultracluster\n[Service]\nExecStartPost=%s %s\n' "$LUSTRE_EFA_LIMITER" "$(lnet::wanted)"
+  lnet::wanted
+  printf '# Ultracluster\n[Service]\nExecStartPost=%s %s\n' "$LUSTRE_EFA_LIMITER" "$LNET_WANTED"
 }
 
 lustre_efa::limits_boot() {
   if lustre_efa::is_limited; then
     files::same "$ULTRACLUSTER_HOME/files/lustre_efa_interfaces.sh" "$LUSTRE_EFA_LIMITER" &&
-      cmp --silent <(lustre_efa::limit_drop_in) "$ULTRACLUSTER_ROOT$LUSTRE_EFA_LIMIT"
+      files::has "$LUSTRE_EFA_LIMIT" "$(lustre_efa::limit_drop_in)"
   else
     [[ ! -e $ULTRACLUSTER_ROOT$LUSTRE_EFA_LIMIT ]]
   fi
@@ -78,7 +72,7 @@ lustre_efa::has_unit() {
 
 lustre_efa::survives_boot() {
   ! lustre_efa::has_unit || systemctl is-enabled --quiet "$LUSTRE_EFA_UNIT.service" || return 1
-  cmp --silent <(lustre_efa::drop_in) "$ULTRACLUSTER_ROOT$(lustre_efa::drop_in_path)" || return 1
+  files::has "$(lustre_efa::drop_in_path)" "$(lustre_efa::drop_in)" || return 1
   lustre_efa::limits_boot
 }
 
@@ -106,14 +100,14 @@ lustre_efa::in_fstab() {
 
 # Where the image has a way of its own, FSx's archive is downloaded when that one has failed.
 lustre_efa::needs() {
-  [[ -e $ULTRACLUSTER_ROOT$LUSTRE_EFA_SCRIPT ]] || lustre_efa::is_bound || lustre_efa::has_unit || lustre_efa::has_old_kernel || echo lustre-efa-setup
+  [[ -e $ULTRACLUSTER_ROOT$LUSTRE_EFA_SCRIPT ]] || lnet::is_right || lustre_efa::has_unit || lustre_efa::has_old_kernel || echo lustre-efa-setup
 }
 
 lustre_efa::install() {
   LUSTRE_EFA_SOURCE='' LUSTRE_EFA_AUTOMOUNT=''
   lustre_efa::limit_boot
-  lustre_efa::is_bound || ! lustre_efa::has_enough || lustre_efa::limit
-  if ! lustre_efa::is_bound; then
+  lnet::is_right || ((LNET_BOUND < LNET_WANTED)) || lustre_efa::limit
+  if ! lnet::is_right; then
     ! lustre_efa::has_old_kernel ||
       step::fail "Lustre over EFA needs kernel 6.8 or newer on Ubuntu, this is $(uname -r): Lustre uses TCP"
     # Nothing is unmounted for an archive that did not come.
@@ -260,37 +254,35 @@ lustre_efa::run() {
 
 # The job of its unit may still run.
 lustre_efa::settled() {
-  retry::run "${ULTRACLUSTER_LUSTRE_EFA_DEADLINE:-45}" lustre_efa::has_enough || return
+  retry::run "${ULTRACLUSTER_LUSTRE_EFA_DEADLINE:-45}" lnet::has_enough || return
   lustre_efa::limit
-  lustre_efa::is_bound
+  lnet::is_right
 }
 
 lustre_efa::reason() {
   local reason
-  if lustre_efa::has_enough; then
+  if ((LNET_BOUND >= LNET_WANTED)); then
     printf 'LNet has %s EFA interfaces instead of %s (efa_interfaces_per_client): other nodes may not connect to the file system' \
-      "$(lnet::interfaces efa)" "$(lnet::wanted)"
+      "$LNET_BOUND" "$LNET_WANTED"
     return
   fi
-  reason="LNet has $(lnet::interfaces efa) of $(lnet::wanted) EFA interfaces after FSx's set-up"
+  reason="LNet has $LNET_BOUND of $LNET_WANTED EFA interfaces after FSx's set-up"
   [[ -n $(software::module kefalnd) ]] || reason+=": this Lustre client has no module for EFA (kefalnd)"
   printf '%s: Lustre uses TCP' "$reason"
 }
 
 lustre_efa::verify() {
-  local bound
-  bound=$(lnet::interfaces efa)
-  lustre_efa::is_bound || step::fail "$(lustre_efa::reason)"
+  lnet::is_right || step::fail "$(lustre_efa::reason)"
   lustre_efa::limits_boot || step::fail "$LUSTRE_EFA_LIMIT is not right: after a boot LNet would have other EFA interfaces"
   lustre_efa::survives_boot || step::fail "$LUSTRE_EFA_UNIT.service is not enabled: after a boot Lustre would use TCP"
   lustre_efa::is_back || step::fail "$LUSTRE_PATH is in /etc/fstab and not mounted"
   [[ $(mounts::at "$LUSTRE_PATH") == 'lustre '* ]] || {
-    step::message "$bound EFA interfaces; nothing is mounted yet"
+    step::message "$LNET_BOUND EFA interfaces; nothing is mounted yet"
     return 0
   }
   lnet::probe "$ULTRACLUSTER_ROOT$LUSTRE_PATH"
   ((LNET_EFA > 0 || LNET_TCP <= 0)) ||
-    step::fail "$bound EFA interfaces are bound, but Lustre uses TCP ($LNET_TCP messages): do the security groups of client and file system allow all traffic to and from themselves and each other?"
+    step::fail "$LNET_BOUND EFA interfaces are bound, but Lustre uses TCP ($LNET_TCP messages): do the security groups of client and file system allow all traffic to and from themselves and each other?"
   ((LNET_EFA > 0)) || log::warn "no answer of the file system was counted: whether it uses EFA is not proven"
-  step::message "$bound EFA interfaces; $LNET_EFA messages over EFA, $LNET_TCP over TCP"
+  step::message "$LNET_BOUND EFA interfaces; $LNET_EFA messages over EFA, $LNET_TCP over TCP"
 }

@@ -96,17 +96,15 @@ proof::libfabric() {
 }
 
 proof::lustre_efa() {
-  local bound wanted
   [[ -n ${LUSTRE_EFA:-} && $NODE_ROLE == compute ]] && ((NODE_EFA_INTERFACES > 0)) || return 0
-  wanted=$(lnet::wanted)
-  ((wanted > 0)) || return 0
-  bound=$(lnet::interfaces efa)
-  PROOF_WORDS+=("lustre_efa=$bound/$wanted")
-  ((bound > 0)) || { PROOF_LACKS+=("Lustre uses TCP, not EFA") && return; }
-  lnet::is_right || log::warn "LNet has $bound EFA interfaces, $wanted expected"
+  lnet::wanted
+  ((LNET_WANTED > 0)) || return 0
+  lnet::is_right || log::warn "LNet has $LNET_BOUND EFA interfaces, $LNET_WANTED expected"
+  PROOF_WORDS+=("lustre_efa=$LNET_BOUND/$LNET_WANTED")
+  ((LNET_BOUND > 0)) || { PROOF_LACKS+=("Lustre uses TCP, not EFA") && return; }
   [[ $(mounts::at "$LUSTRE_PATH") == 'lustre '* ]] || return 0
   lnet::probe "$ULTRACLUSTER_ROOT$LUSTRE_PATH"
-  ((LNET_EFA > 0 || LNET_TCP <= 0)) || PROOF_LACKS+=("$bound EFA interfaces are bound, but Lustre uses TCP")
+  ((LNET_EFA > 0 || LNET_TCP <= 0)) || PROOF_LACKS+=("$LNET_BOUND EFA interfaces are bound, but Lustre uses TCP")
 }
 
 # Only where slurmd runs: PCS and ParallelCluster start it after us, and slurmctld may know a node minutes later.

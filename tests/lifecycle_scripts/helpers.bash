@@ -92,6 +92,20 @@ node::disks() {
   } >"$FAKE/disks"
 }
 
+# node::efa_devices COUNT: rdmap0, rdmap1, ... with the efa driver; made once for all tests of a file, as each takes two processes
+node::efa_devices() {
+  local -r built=$BATS_FILE_TMPDIR/efa-devices-$1
+  local index devices=()
+  if [[ ! -e $built ]]; then
+    for ((index = 0; index < $1; index++)); do devices+=("$built.new/class/infiniband/rdmap$index/device"); done
+    mkdir -p "$built.new/bus/pci/drivers/efa" "${devices[@]}"
+    for index in "${devices[@]}"; do ln -s ../../../../bus/pci/drivers/efa "$index/driver"; done
+    mv "$built.new" "$built"
+  fi
+  mkdir -p "$ULTRACLUSTER_ROOT/sys"
+  cp -a "$built/." "$ULTRACLUSTER_ROOT/sys"
+}
+
 # What DLAMI offers: its own volume over all disks, mounted at /opt/dlami/nvme.
 node::image_mount() {
   node::disks 8 image

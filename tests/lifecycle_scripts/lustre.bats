@@ -9,15 +9,10 @@ readonly EFA_UNIT=configure-efa-fsx-lustre-client
 
 # A client that is complete, a file system with EFA, and a node with its EFA devices
 lustre::with_efa() {
-  local index
   cluster_json 'cluster["mounts"]["lustre"]["efa"] = True; gpu["gds"] = True'
   lustre::client
   rm -rf "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*
-  mkdir -p "$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/efa"
-  for ((index = 0; index < ${1:-32}; index++)); do
-    mkdir -p "$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap$index/device"
-    ln -s "$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/efa" "$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap$index/device/driver"
-  done
+  node::efa_devices "${1:-32}"
 }
 
 lustre::client() {

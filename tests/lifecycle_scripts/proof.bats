@@ -5,16 +5,12 @@
 load helpers
 
 scenario() {
-  local index
-  mkdir -p "$ULTRACLUSTER_ROOT"/{fsx,home,opt/amazon/efa/bin,opt/slurm/bin,sys/bus/pci/drivers/efa} "$FAKE"/{lnet,gpus}
+  mkdir -p "$ULTRACLUSTER_ROOT"/{fsx,home,opt/amazon/efa/bin,opt/slurm/bin} "$FAKE"/{lnet,gpus}
   {
     echo '50 1 0:60 / /fsx rw shared:3 - lustre 10.1.0.9@tcp:/abcdefgh rw'
     echo '51 1 0:61 / /home rw shared:4 - nfs4 fs-4567:/fsx rw'
   } >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
-  for ((index = 0; index < 32; index++)); do
-    mkdir -p "$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap$index/device"
-    ln -s "$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/efa" "$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap$index/device/driver"
-  done
+  node::efa_devices 32
   sed -i 's|"path": "/fsx", "dns|"efa": true, "path": "/fsx", "dns|' "$SCRIPTS/cluster.json"
   echo 8 >"$FAKE/lnet/efa"
   fi_info 32
