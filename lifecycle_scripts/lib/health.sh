@@ -61,7 +61,8 @@ health::tool() {
     TOOL_STATUS=127
     return 0
   fi
-  TOOL_TEXT=$(timeout --foreground --kill-after=0.2 "$seconds" "$@" 2>&1 </dev/null | tr -d '\000' | head -c 1000000) || TOOL_STATUS=$?
+  # bash leaves zero bytes out, and would say so
+  { TOOL_TEXT=$(timeout --foreground --kill-after=0.2 "$seconds" "$@" 2>&1 </dev/null | head -c 1000000); } 2>/dev/null || TOOL_STATUS=$?
   ((TOOL_STATUS != 137)) || TOOL_STATUS=124
 }
 
@@ -104,7 +105,7 @@ health::kept() {
 # health::keep CHECK TEXT: for the next look. A user who looks by hand may not write there, which is no fault.
 health::keep() {
   local -r file=$HEALTH_STATE/$1.state
-  { mkdir -p "$HEALTH_STATE" && printf '%s' "$2" >"$file.$BASHPID" && mv -f -- "$file.$BASHPID" "$file"; } 2>/dev/null || rm -f -- "$file.$BASHPID" 2>/dev/null || true
+  { { [[ -d $HEALTH_STATE ]] || mkdir -p "$HEALTH_STATE"; } && printf '%s' "$2" >"$file.$BASHPID" && mv -f -- "$file.$BASHPID" "$file"; } 2>/dev/null || rm -f -- "$file.$BASHPID" 2>/dev/null || true
 }
 
 health::boot() {

@@ -4,6 +4,7 @@
 # node or has no such verb. Whatever a tool does, this ends: a process that the kernel does not let go of is left behind, and
 # not started a second time.
 set -uo pipefail
+shopt -s extglob
 umask 022
 export LC_ALL=C
 
@@ -172,23 +173,32 @@ run_check::inside() {
   : >"$HEALTH_FOUND"
   # standard output is for the one line
   "$check::$verb" >&2
-  ! run_check::is_well || return 0
+  ! run_check::is_plain || return "$RUN_CHECK_PLAIN"
   ACCELERATOR=${NODE_ACCELERATOR_NAME:-} exec python3 -ISB "$RUN_CHECK_REPORT" "$check" "$verb" "$HEALTH_FOUND"
 }
 
-# Where all that a check has found is well, its line is written here, as report.py writes it: a Python for each check of each round would
-# take longer than the checks themselves. Status 1 where there is more to say.
-run_check::is_well() {
+# Where the table has no part in what a check has found (all is well, or something could not be read), its line is written here, as
+# report.py writes it: a Python for each check of each round would take longer than the checks themselves. Sets RUN_CHECK_PLAIN to
+# the status of the look. Status 1 where there is more to say.
+run_check::is_plain() {
   local -A seen=()
-  local kind code gpu detail text=''
+  local kind code gpu detail result=ok first=ok text=''
+  RUN_CHECK_PLAIN=0
   while IFS=$'\t' read -r kind code gpu detail; do
-    [[ $kind:$code:$gpu == ok:-:- && -n $detail && $detail != *[![:print:]]* ]] || return 1
-    [[ -n ${seen[$detail]:-} ]] || text+="${text:+; }$detail"
-    seen[$detail]=yes
+    [[ $gpu == - && -n $detail && $detail != *[![:print:]]* ]] || return 1
+    case $result:$kind:$code in
+      ok:ok:-) ;;
+      unknown:ok:-) continue ;;
+      ok:unknown:+([a-z_])) result=unknown first=$code RUN_CHECK_PLAIN=3 text=$detail && continue ;;
+      unknown:unknown:+([a-z_])) detail="$code: $detail" ;;
+      *) return 1 ;;
+    esac
+    [[ -n ${seen["$result $detail"]:-} ]] || text+="${text:+; }$detail"
+    seen["$result $detail"]=yes
   done <"$HEALTH_FOUND"
   [[ -n $text ]] && ((${#text} <= 1000)) || return 1
   json::text text "$text"
-  printf '{"check": "%s", "verb": "%s", "result": "ok", "code": "ok", "detail": %s}\n' "$check" "$verb" "$text"
+  printf '{"check": "%s", "verb": "%s", "result": "%s", "code": "%s", "detail": %s}\n' "$check" "$verb" "$result" "$first" "$text"
 }
 
 run_check::main "$@"

@@ -38,11 +38,15 @@ facts() {
   printf '%s\n' "${lines[@]}" >"$file"
 }
 
+# apart COMMAND...: its standard error goes to a file, for which `run --separate-stderr` takes several processes.
+apart() { "$@" 2>"$SANDBOX/stderr"; }
+
 # look CHECK [VERB]: runs it; LINE is what it printed, `status` how it ended.
 look() {
+  local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/health/nvidia-smi
   # what one look asked is not good for the next one of a test
-  rm -f "$ULTRACLUSTER_ROOT/run/ultracluster/health/nvidia-smi"
-  run --separate-stderr on_node ULTRACLUSTER_HEALTH_TOOL_SECONDS="${TOOL_SECONDS:-60}" ${DEAD_SECONDS:+ULTRACLUSTER_HEALTH_DEAD_SECONDS="$DEAD_SECONDS"} \
+  [[ ! -e $answer ]] || rm -f "$answer"
+  run apart on_node ULTRACLUSTER_HEALTH_TOOL_SECONDS="${TOOL_SECONDS:-60}" ${DEAD_SECONDS:+ULTRACLUSTER_HEALTH_DEAD_SECONDS="$DEAD_SECONDS"} \
     "$SCRIPTS/lib/run_check.sh" "$1" "${2:-quick}" "${LOOK_SECONDS:-300}"
   LINE=$output
   [[ ${#lines[@]} -le 1 ]] || { printf 'more than a line:\n%s\n' "$output" && return 1; }
@@ -56,8 +60,8 @@ readonly ANSWER="^\{\"check\": $TEXT, \"verb\": $TEXT, \"result\": \"([a-z]+)\",
 finds() {
   local detail expected=3
   look "$3" "${4:-quick}"
-  [[ $LINE =~ $ANSWER ]] || { printf 'no answer:\n%s\n%s\n' "$LINE" "$stderr" && return 1; }
-  [[ ${BASH_REMATCH[3]} == "$1" && ${BASH_REMATCH[4]} == "$2" ]] || { printf 'expected: %s %s\nfound:    %s\n%s\n' "$1" "$2" "$LINE" "$stderr" && return 1; }
+  [[ $LINE =~ $ANSWER ]] || { printf 'no answer:\n%s\n%s\n' "$LINE" "$(<"$SANDBOX/stderr")" && return 1; }
+  [[ ${BASH_REMATCH[3]} == "$1" && ${BASH_REMATCH[4]} == "$2" ]] || { printf 'expected: %s %s\nfound:    %s\n%s\n' "$1" "$2" "$LINE" "$(<"$SANDBOX/stderr")" && return 1; }
   detail=${BASH_REMATCH[5]//'\"'/\"}
   printf -v detail '%b' "$detail"
   case $1 in ok) expected=0 ;; warn) expected=1 ;; critical) expected=2 ;; esac

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,45 @@ def test_torn_output(tmp_path: Path, seed: int) -> None:
             assert done.returncode == ("ok", "warn", "critical", "unknown").index(found["result"])
             for kept in state.glob("*.state"):
                 kept.write_bytes(torn(kept.read_bytes(), chance))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ["ok - - 8 GPUs answer", "ok - - 8 GPUs answer", "ok - - cut by MIG"],
+        ['unknown late - no "answer" \\ in time'],
+        ["ok - - some", "unknown late - slow", "ok - - more", "unknown unread - odd", "unknown unread - odd"],
+        ["unknown late - a: b", "unknown a - b"],
+        ["unknown late - " + "x" * 400, "unknown unread - " + "y" * 400, "unknown c - " + "z" * 400],
+        ["unknown two-words - odd"],
+        ["unknown late - ü", "ok - - é"],
+        ["unknown late 3 of one GPU"],
+        ["unknown late - slow", "fault lost 3 gone"],
+        ["warn off - odd"],
+        [],
+    ],
+)
+def test_a_line_without_python_is_that_of_the_report(tmp_path: Path, found: list[str]) -> None:
+    """What bash writes where the table has no part in it (run_check.sh), and report.py for the same."""
+    home = tmp_path / "home"
+    (home / "health").mkdir(parents=True)
+    (home / "lib").symlink_to(ROOT / "lifecycle_scripts/lib")
+    for name in ("report.py", "faults.py", "faults.json"):
+        (home / "health" / name).symlink_to(ROOT / "lifecycle_scripts/health" / name)
+    lines = tmp_path / "found"
+    lines.write_text("".join("\t".join(line.split(" ", 3)) + "\n" for line in found))
+    check = f"x::applies() {{ :; }}\nx::quick() {{ cat '{lines}' >\"$HEALTH_FOUND\"; }}\n"
+    (home / "health/x.sh").write_text(check)
+    (tmp_path / "var/lib/ultracluster/health").mkdir(parents=True)
+    (tmp_path / "var/lib/ultracluster/health/node").touch()
+    environment = {"PATH": os.environ["PATH"], "ULTRACLUSTER_ROOT": str(tmp_path)}
+    environment["ULTRACLUSTER_HOME"] = str(home)
+    said = subprocess.run(
+        ["bash", home / "lib/run_check.sh", "x", "quick", "300"],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    expected = subprocess.run(
+        [sys.executable, "-ISB", home / "health/report.py", "x", "quick", lines],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (said.returncode, said.stdout) == (expected.returncode, expected.stdout), said.stderr
