@@ -62,7 +62,7 @@ lnet::has_enough() {
 }
 
 # lnet::wanted: sets LNET_WANTED, how many EFA interfaces FSx's set-up binds on this node, by cluster.json. 0: Lustre stays on TCP
-# here. Where it does not tell, there has to be one.
+# here. Without a number there, at least one.
 lnet::wanted() {
   local devices
   [[ -z ${LNET_WANTED:-} ]] || return 0

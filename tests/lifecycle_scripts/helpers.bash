@@ -16,7 +16,8 @@ REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip he
 # made once, and copied for each.
 setup_file() {
   PYTHON=$(python3 -IS -c 'import os, sys; print(os.path.realpath(sys.executable))')
-  export PYTHON
+  PKILL=$(type -P pkill)
+  export PYTHON PKILL
   mkdir "$BATS_FILE_TMPDIR/remembered"
   sandbox::make "$BATS_FILE_TMPDIR/sandbox"
   ULTRACLUSTER_ROOT=$BATS_FILE_TMPDIR/node/root FAKE=$BATS_FILE_TMPDIR/node/fake node::make
@@ -174,7 +175,7 @@ node::is_login() {
 # Runs a command on the node, in a session of its own. It gives up after fractions of a second: where something has to come right in
 # the end, PATIENCE=600 lets a busy machine take its time.
 on_node() {
-  setsid --wait env -i PATH="$SANDBOX/bin:$REAL" ULTRACLUSTER_ROOT="$ULTRACLUSTER_ROOT" FAKE="$FAKE" REAL="$REAL" PKILL="$(type -P pkill)" \
+  setsid --wait env -i PATH="$SANDBOX/bin:$REAL" ULTRACLUSTER_ROOT="$ULTRACLUSTER_ROOT" FAKE="$FAKE" REAL="$REAL" PKILL="$PKILL" \
     ULTRACLUSTER_LINGER=0 ULTRACLUSTER_CONSOLE=all ULTRACLUSTER_VOLUME_SECONDS=0 ULTRACLUSTER_SPREAD="${SPREAD:-0}" ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${PATIENCE:-0.1}" \
     ULTRACLUSTER_DNS_DEADLINE="${PATIENCE:-0.3}" ULTRACLUSTER_MOUNT_DEADLINE="${PATIENCE:-0.3}" ULTRACLUSTER_SLURM_DEADLINE="${PATIENCE:-0.3}" \
     ULTRACLUSTER_LUSTRE_EFA_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_DEVICES_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_SLURMD_DEADLINE="${PATIENCE:-0.1}" ULTRACLUSTER_RUN_DEADLINE=600 \
