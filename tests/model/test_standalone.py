@@ -16,7 +16,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.model import Cluster, resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
-from ultracluster.model.standalone import LATER, standalone
+from ultracluster.model.standalone import LATER, StandaloneStorage, standalone
 from ultracluster.rules import check
 from ultracluster.software import newest_release
 
@@ -34,20 +34,22 @@ def of_parts(environment: Environment) -> Cluster:
         environment.node_groups,
         cluster_name=environment.cluster_name,
         region=environment.region,
-        lustre=lustre
-        and LustreMount(
-            dns_name=f"{NAME}.fsx.{environment.region}.amazonaws.com",
-            mount_name="abcdefgh",
-            path=lustre.mount_path,
-            efa=lustre.efa,
-            gds=lustre.gds,
-            file_system_id=NAME,
+        storage=StandaloneStorage(
+            lustre=lustre
+            and LustreMount(
+                dns_name=f"{NAME}.fsx.{environment.region}.amazonaws.com",
+                mount_name="abcdefgh",
+                path=lustre.mount_path,
+                efa=lustre.efa,
+                gds=lustre.gds,
+                file_system_id=NAME,
+            ),
+            open_zfs=zfs
+            and OpenZfsMount(dns_name=f"{NAME}.fsx.{environment.region}.amazonaws.com", path=zfs.mount_path),
+            accounting=Accounting(endpoint=LATER, secret_arn=LATER)
+            if environment.storage.accounting_database
+            else None,
         ),
-        open_zfs=zfs
-        and OpenZfsMount(dns_name=f"{NAME}.fsx.{environment.region}.amazonaws.com", path=zfs.mount_path),
-        accounting=Accounting(endpoint=LATER, secret_arn=LATER)
-        if environment.storage.accounting_database
-        else None,
         release=environment.software.release,
         mirror=environment.software.mirror,
         instance_types=environment.instance_types,

@@ -30,7 +30,7 @@ from ultracluster.guard.tokens import holds_token, speaks_of_token
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations, script_configurations
 from ultracluster.model.mounts import Mounts, told
-from ultracluster.model.standalone import standalone
+from ultracluster.model.standalone import StandaloneStorage, standalone
 from ultracluster.network.admission import Admission
 from ultracluster.network.efa_security_group import EfaSecurityGroup, IEfaSecurityGroup
 from ultracluster.observability.workspace import MetricsDestination
@@ -80,7 +80,7 @@ class Parts:
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Parts:
         """Those of a constructor's arguments that are parts, by their names."""
-        return cls(**{one.name: arguments[one.name] for one in fields(cls) if one.name in arguments})
+        return cls(**{part.name: arguments[part.name] for part in fields(cls) if part.name in arguments})
 
     @property
     def lustres(self) -> dict[str, ILustreFileSystem]:
@@ -117,8 +117,8 @@ class Given:
         try:
             yield
         except (AssertionError, KeyError, ValueError):
-            told = [finding.sentence for finding in self.findings if finding.blocks]
-            if errors := [f"[{self.path}] {words}" for words in told if not speaks_of_token(words)]:
+            blocking = [finding.sentence for finding in self.findings if finding.blocks]
+            if errors := [f"[{self.path}] {words}" for words in blocking if not speaks_of_token(words)]:
                 raise ValueError("\n".join(errors)) from None
             raise
 
@@ -149,16 +149,32 @@ def given_cluster(
     """
     construct = type(scope).__name__
     if resolved:
-        told = (
-            *(parts.node_groups, parts.cluster_name, parts.release, parts.mirror, parts.instance_types),
-            parts.access,
-        )
-        if any(one is not None for one in told):
+        held = ("node_groups", "cluster_name", "release", "mirror", "instance_types", "access")
+        if any(getattr(parts, name) is not None for name in held):
             raise ValueError(
                 f"{construct}: resolved= holds node groups, names, release, mirror, types and access; "
                 "leave them out"
             )
         return Given(cluster=resolved, from_file=True)
+    cluster = _cluster_of(scope, settings, parts, longest_name=longest_name)
+    findings = [
+        finding
+        for finding in check(cluster)
+        if any(finding.path[: len(place)] == place for place in judged or _GIVEN)
+    ]
+    report_findings(scope, findings)
+    return Given(cluster=cluster, from_file=False, findings=findings, path=scope.node.path)
+
+
+def _cluster_of(
+    scope: Construct, settings: OrchestratorSettings, parts: Parts, *, longest_name: int
+) -> Cluster:
+    """The cluster of parts, none of which is judged yet.
+
+    Raises:
+        ValueError: node groups are missing, the name is given twice, or something has the wrong shape.
+    """
+    construct = type(scope).__name__
     if not isinstance(parts.node_groups, Mapping):
         fault = "is missing" if parts.node_groups is None else "has the wrong form"
         raise ValueError(f"{construct}: node_groups= {fault}: give a mapping of names to NodeGroup")
@@ -169,17 +185,19 @@ def given_cluster(
     if parts.cluster_name and not holds_token(parts.cluster_name):
         _check_name(settings, parts.cluster_name, construct)
     try:
-        cluster = standalone(
+        return standalone(
             settings,
             parts.node_groups,
             cluster_name=parts.cluster_name
             or settings.cluster_name
             or unique_name(scope, max_length=longest_name),
             region=Stack.of(scope).region,
-            lustre=parts.lustre.mount if parts.lustre else None,
-            further_lustre=mounts_of(parts.further_lustre),
-            open_zfs=parts.open_zfs.mount if parts.open_zfs else None,
-            accounting=parts.accounting.accounting if parts.accounting else None,
+            storage=StandaloneStorage(
+                lustre=parts.lustre.mount if parts.lustre else None,
+                further_lustre=mounts_of(parts.further_lustre),
+                open_zfs=parts.open_zfs.mount if parts.open_zfs else None,
+                accounting=parts.accounting.accounting if parts.accounting else None,
+            ),
             release=parts.release,
             mirror=parts.mirror,
             instance_types=parts.instance_types,
@@ -191,11 +209,6 @@ def given_cluster(
     except ValidationError as error:
         data = {"node_groups": dict(parts.node_groups)}
         raise ValueError(refusal_of(Environment, data, error, name=construct)) from None
-    findings = [
-        one for one in check(cluster) if any(one.path[: len(place)] == place for place in judged or _GIVEN)
-    ]
-    report_findings(scope, findings)
-    return Given(cluster=cluster, from_file=False, findings=findings, path=scope.node.path)
 
 
 def _observability(metrics: MetricsDestination | None) -> Observability | None:
@@ -305,8 +318,8 @@ class MadeCluster(ClusterConstruct):
         for construct_id, server in (
             ("LustreClients", parts.lustre),
             *(
-                (f"{name.capitalize()}LustreClients", one)
-                for name, one in (parts.further_lustre or {}).items()
+                (f"{name.capitalize()}LustreClients", lustre)
+                for name, lustre in (parts.further_lustre or {}).items()
             ),
             ("OpenZfsClients", parts.open_zfs),
             ("AccountingClients", parts.accounting),

@@ -58,6 +58,8 @@ from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 UNTAGGED = "@aws-cdk/aws-eks:clusterMustManuallyTagSubnet"
 """The CDK's warning about subnets that it did not make."""
+_NOT_OF_ALL = frozenset({"accounting", "node_tags", "scripts_bucket", "secrets_key", "upload_role"})
+"""Arguments that not every orchestrator's cluster takes."""
 
 
 @jsii.implements(ec2.IConnectable, iam.IGrantable)
@@ -245,56 +247,36 @@ class TrainingCluster(Construct):
         """The cluster of the orchestrator, in the network, with the storage."""
         settings = self.resolved.settings if self.resolved else self._orchestrator
         assert settings
-        what: dict[str, Any] = (
-            {"resolved": self.resolved} if self.resolved else {**self._parts, "config": settings}
-        )
-        files, buckets = self.storage.file_systems, self.storage.buckets
-        what |= {
-            "vpc": self.network.vpc(self),
-            "subnet": self.network.subnet(self),
-            "security_groups": self.network.security_groups(self),
-            "key": self._key_for("volumes"),
-            "lustre": files.lustre_in(self),
-            "further_lustre": files.further_lustre_in(self),
-            "open_zfs": files.open_zfs_in(self),
-        }
-        scripts = buckets.scripts_bucket(self, self._key_for("buckets")) if buckets.scripts else None
-        upload_role = buckets.upload_role(self)
-        secrets = self._key_for("secrets")
-        accounting = files.accounting_in(self, secrets)
-        metrics = self.observability.metrics if self.observability else None
-        tags = (
-            {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
-        )
-        what |= {"further_subnets": self.network.further_subnets(self), "metrics": metrics}
-        slurm: dict[str, Any] = {**what, "scripts_bucket": scripts}
+        arguments = self._cluster_arguments(settings)
+
+        def of(*names: str) -> dict[str, Any]:
+            """Arguments that clusters of all orchestrators take, and these."""
+            left_out = _NOT_OF_ALL - set(names)
+            return {name: value for name, value in arguments.items() if name not in left_out}
+
         # loaded when they are needed: each brings CDK modules that the others do not need
         match settings:
             case HyperPodSlurm():
                 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 
                 return HyperPodSlurmCluster(
-                    self, "Cluster", accounting=accounting, upload_role=upload_role, **slurm
+                    self, "Cluster", **of("accounting", "scripts_bucket", "upload_role")
                 )
             case HyperPodEks():
                 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 
-                subnets = self.network.control_plane_subnets(self)
                 return HyperPodEksCluster(
                     self,
                     "Cluster",
-                    control_plane_subnets=subnets,
-                    secrets_key=secrets,
-                    scripts_bucket=scripts,
-                    upload_role=upload_role,
-                    **what,
+                    control_plane_subnets=self.network.control_plane_subnets(self),
+                    **of("scripts_bucket", "secrets_key", "upload_role"),
                 )
             case ParallelCluster():
                 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
                 from ultracluster.clusters.parallelcluster.ways_out import ways_out
 
                 cluster = ParallelClusterCluster(
-                    self, "Cluster", accounting=accounting, node_tags=tags, **slurm
+                    self, "Cluster", **of("accounting", "node_tags", "scripts_bucket")
                 )
                 self._waits += ways_out(
                     self,
@@ -306,21 +288,49 @@ class TrainingCluster(Construct):
             case Pcs():
                 from ultracluster.clusters.pcs.cluster import PcsCluster
 
-                return PcsCluster(self, "Cluster", node_tags=tags, **slurm)
+                return PcsCluster(self, "Cluster", **of("node_tags", "scripts_bucket"))
             case Eks():
                 from ultracluster.clusters.eks.cluster import EksCluster
 
-                subnets = self.network.control_plane_subnets(self)
                 return EksCluster(
                     self,
                     "Cluster",
-                    control_plane_subnets=subnets,
-                    secrets_key=secrets,
-                    node_tags=tags,
-                    **what,
+                    control_plane_subnets=self.network.control_plane_subnets(self),
+                    **of("node_tags", "secrets_key"),
                 )
             case _ as never:
                 assert_never(never)
+
+    def _cluster_arguments(self, settings: OrchestratorSettings) -> dict[str, Any]:
+        """Arguments of clusters by keyword; those of `_NOT_OF_ALL` are not taken by all of them."""
+        files, buckets = self.storage.file_systems, self.storage.buckets
+        what: dict[str, Any] = (
+            {"resolved": self.resolved} if self.resolved else {**self._parts, "config": settings}
+        )
+        what |= {
+            "vpc": self.network.vpc(self),
+            "subnet": self.network.subnet(self),
+            "security_groups": self.network.security_groups(self),
+            "key": self._key_for("volumes"),
+            "lustre": files.lustre_in(self),
+            "further_lustre": files.further_lustre_in(self),
+            "open_zfs": files.open_zfs_in(self),
+            "scripts_bucket": (
+                buckets.scripts_bucket(self, self._key_for("buckets")) if buckets.scripts else None
+            ),
+            "upload_role": buckets.upload_role(self),
+        }
+        secrets = self._key_for("secrets")
+        tags = (
+            {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
+        )
+        return what | {
+            "secrets_key": secrets,
+            "accounting": files.accounting_in(self, secrets),
+            "node_tags": tags,
+            "further_subnets": self.network.further_subnets(self),
+            "metrics": self.observability.metrics if self.observability else None,
+        }
 
     def _key_for(self, purpose: Purpose) -> kms.IKey:
         return key_for(self, self.resolved.environment, purpose, self.key) if self.resolved else self.key

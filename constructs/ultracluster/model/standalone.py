@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ultracluster.config import Environment
 from ultracluster.config.environment import Access, Software
@@ -29,16 +30,33 @@ CDK refuses a template with it."""
 _LONGEST_NAME = 30
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandaloneStorage:
+    """File systems that nodes or pods mount, and the database of Slurm's accounting."""
+
+    lustre: LustreMount | None = None
+    further_lustre: Mapping[str, LustreMount] = field(default_factory=dict[str, LustreMount])
+    open_zfs: OpenZfsMount | None = None
+    accounting: Accounting | None = None
+
+    @property
+    def settings(self) -> Storage:
+        """The same as existing storage of an environment."""
+        return Storage(
+            lustre=_lustre(self.lustre) if self.lustre else None,
+            further_lustre={name: _lustre(mount) for name, mount in self.further_lustre.items()},
+            openzfs=_open_zfs(self.open_zfs),
+            accounting_database=_database(self.accounting),
+        )
+
+
 def standalone(
     settings: OrchestratorSettings,
     node_groups: Mapping[str, NodeGroup],
     *,
     cluster_name: str,
     region: str = LATER,
-    lustre: LustreMount | None = None,
-    further_lustre: Mapping[str, LustreMount] | None = None,
-    open_zfs: OpenZfsMount | None = None,
-    accounting: Accounting | None = None,
+    storage: StandaloneStorage | None = None,
     release: str | None = None,
     mirror: str | None = None,
     instance_types: Mapping[str, DeclaredInstanceType] | None = None,
@@ -54,10 +72,7 @@ def standalone(
         node_groups: by name.
         cluster_name: as its service knows it.
         region: AWS Region; a token where it is known only at deploy.
-        lustre: what its nodes or pods mount.
-        further_lustre: the same beside it, by name.
-        open_zfs: what its nodes or pods mount.
-        accounting: database of Slurm's accounting.
+        storage: what its nodes or pods mount, and the database of accounting; none by default.
         release: software release; the newest one for this orchestrator by default.
         mirror: `s3://bucket/prefix` of mirrored releases.
         instance_types: those that the catalogue does not have, by name.
@@ -75,12 +90,7 @@ def standalone(
         "name": _environment_name(cluster_name),
         "region": region,
         "network": _NETWORK.model_copy(update={"further_zones": dict.fromkeys(further_zones, _FURTHER)}),
-        "storage": Storage(
-            lustre=_lustre(lustre) if lustre else None,
-            further_lustre={name: _lustre(one) for name, one in (further_lustre or {}).items()},
-            openzfs=_open_zfs(open_zfs),
-            accounting_database=_database(accounting),
-        ),
+        "storage": (storage or StandaloneStorage()).settings,
         "orchestrator": settings.model_copy(update={"cluster_name": cluster_name}),
         "node_groups": dict(node_groups),
         "software": Software(

@@ -6,8 +6,9 @@ use of it allows: nodes have one instance profile, which is made here, so that K
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from aws_cdk import ArnFormat, Aws, Duration, Stack
 from aws_cdk import aws_eks as eks
@@ -136,89 +137,59 @@ def _news(scope: Construct, queue: sqs.Queue) -> None:
     rule.add_target(cast("events.IRuleTarget", targets.SqsQueue(cast("sqs.IQueue", queue))))
 
 
+@dataclass(frozen=True, slots=True)
+class _Resources:
+    """What Karpenter's statements are about, as ARNs."""
+
+    templates: str
+    instances: str
+    created: Sequence[str]
+    """What a launch makes, templates and instances among it."""
+    used: Sequence[str]
+    """What a launch names, and does not make."""
+    images: str
+    """Public parameters of EKS's images."""
+
+    @classmethod
+    def of(cls, stack: Stack) -> _Resources:
+        templates, instances = _ec2(stack, "launch-template"), _ec2(stack, "instance")
+        made_beside = ("fleet", "network-interface", "spot-instances-request", "volume")
+        return cls(
+            templates=templates,
+            instances=instances,
+            created=[templates, instances, *(_ec2(stack, kind) for kind in made_beside)],
+            used=[
+                *(_ec2(stack, kind, account="") for kind in ("image", "snapshot")),
+                *(_ec2(stack, kind) for kind in ("placement-group", "security-group")),
+                # shared ones are in the account of their owner
+                *(_ec2(stack, kind, account="*") for kind in ("capacity-reservation", "subnet")),
+            ],
+            images=stack.format_arn(
+                service="ssm",
+                account="",
+                resource="parameter",
+                resource_name="aws/service/eks/optimized-ami/*",
+            ),
+        )
+
+
+_Statement = tuple[str, Sequence[str], Sequence[str], Mapping[str, Any]]
+"""Id, actions, resources, conditions."""
+
+
 def _allow(
     role: iam.Role, cluster_name: str, cluster_arn: str, queue: sqs.Queue, nodes: iam.IRole, key: kms.IKey
 ) -> None:
     """The statements of Karpenter's own template, each for this cluster's resources by their tags."""
     stack = Stack.of(role)
-    ours = f"kubernetes.io/cluster/{cluster_name}"
-    new = {
-        "StringEquals": {
-            f"aws:RequestTag/{ours}": "owned",
-            "aws:RequestTag/eks:eks-cluster-name": cluster_name,
-        },
-        "StringLike": {"aws:RequestTag/karpenter.sh/nodepool": "*"},
-    }
-    made = {
-        "StringEquals": {f"aws:ResourceTag/{ours}": "owned"},
-        "StringLike": {"aws:ResourceTag/karpenter.sh/nodepool": "*"},
-    }
-    templates, instances = _ec2(stack, "launch-template"), _ec2(stack, "instance")
-    created = [
-        templates,
-        instances,
-        *(_ec2(stack, one) for one in ("fleet", "network-interface", "spot-instances-request", "volume")),
-    ]
-    found = [
-        *(_ec2(stack, one, account="") for one in ("image", "snapshot")),
-        *(_ec2(stack, one) for one in ("placement-group", "security-group")),
-        # shared ones are in the account of their owner
-        *(_ec2(stack, one, account="*") for one in ("capacity-reservation", "subnet")),
-    ]
-    images = stack.format_arn(
-        service="ssm", account="", resource="parameter", resource_name="aws/service/eks/optimized-ami/*"
-    )
-    launch = ["ec2:CreateFleet", "ec2:RunInstances"]
-    creates = {"ec2:CreateAction": ["CreateFleet", "CreateLaunchTemplate", "RunInstances"]}
-    tagging = {
-        **made,
-        "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": cluster_name},
-        "ForAllValues:StringEquals": {
-            "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
-        },
-    }
-    through_ec2 = {"kms:ViaService": f"ec2.{stack.region}.{Aws.URL_SUFFIX}"}
-    here = {"StringEquals": {"aws:RequestedRegion": stack.region}}
-    for sid, actions, resources, conditions in (
-        ("LaunchFrom", launch, found, {}),
-        ("LaunchFromOwnTemplates", launch, [templates], made),
-        ("LaunchNodes", [*launch, "ec2:CreateLaunchTemplate"], created, new),
-        (
-            "TagNewNodes",
-            ["ec2:CreateTags"],
-            created,
-            {**new, "StringEquals": {**new["StringEquals"], **creates}},
-        ),
-        ("TagOwnNodes", ["ec2:CreateTags"], [instances], tagging),
-        ("EndOwnNodes", ["ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"], [instances, templates], made),
-        ("DescribeNetwork", _SEES, ["*"], here),
-        ("Prices", ["pricing:GetProducts"], ["*"], {}),
-        ("FindImages", ["ssm:GetParameter"], [images], {}),
-        ("FindCluster", ["eks:DescribeCluster"], [cluster_arn], {}),
-        ("ReadNews", ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"], [queue.queue_arn], {}),
-        (
-            "GiveNodesTheirRole",
-            ["iam:PassRole"],
-            [nodes.role_arn],
-            {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
-        ),
-        # it looks for profiles of its own to clean up, and has none
-        ("FindProfiles", ["iam:ListInstanceProfiles"], ["*"], {}),
-        (
-            "UseKey",
-            ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext"],
-            [key.key_arn],
-            {"StringEquals": through_ec2},
-        ),
-        (
-            "UseKeyForVolumes",
-            ["kms:CreateGrant"],
-            [key.key_arn],
-            {"StringEquals": through_ec2, "Bool": {"kms:GrantIsForAWSResource": "true"}},
-        ),
+    resources = _Resources.of(stack)
+    for sid, actions, arns, conditions in (
+        *_launch_statements(cluster_name, resources),
+        *_read_statements(stack, cluster_arn, queue, resources),
+        *_use_statements(stack, nodes, key),
     ):
         role.add_to_policy(
-            iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)
+            iam.PolicyStatement(sid=sid, actions=actions, resources=arns, conditions=conditions)
         )
     why = "What does not exist yet carries the cluster's tag; what exists is named in the class of nodes."
     acknowledge(
@@ -226,9 +197,74 @@ def _allow(
         {
             "AwsSolutions-IAM5[Resource::*]": "Describe calls, price lists and lists of profiles know no "
             "resources (Service Authorization Reference).",
-            wildcard(role, images): "Public parameters of EKS: which image belongs to which release.",
+            wildcard(role, resources.images): "Public parameters of EKS: which image belongs to which "
+            "release.",
         }
-        | {wildcard(role, arn): why for arn in (*created, *found)},
+        | {wildcard(role, arn): why for arn in (*resources.created, *resources.used)},
+    )
+
+
+def _launch_statements(cluster_name: str, resources: _Resources) -> Sequence[_Statement]:
+    """Launch, tag and end the nodes of this cluster, which its tags mark."""
+    owner = f"kubernetes.io/cluster/{cluster_name}"
+    new = {
+        "StringEquals": {
+            f"aws:RequestTag/{owner}": "owned",
+            "aws:RequestTag/eks:eks-cluster-name": cluster_name,
+        },
+        "StringLike": {"aws:RequestTag/karpenter.sh/nodepool": "*"},
+    }
+    own = {
+        "StringEquals": {f"aws:ResourceTag/{owner}": "owned"},
+        "StringLike": {"aws:ResourceTag/karpenter.sh/nodepool": "*"},
+    }
+    on_creation = {"ec2:CreateAction": ["CreateFleet", "CreateLaunchTemplate", "RunInstances"]}
+    new_tags = {**new, "StringEquals": {**new["StringEquals"], **on_creation}}
+    own_tags = {
+        **own,
+        "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": cluster_name},
+        "ForAllValues:StringEquals": {
+            "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
+        },
+    }
+    launch = ["ec2:CreateFleet", "ec2:RunInstances"]
+    templates, instances, created = resources.templates, resources.instances, resources.created
+    return (
+        ("LaunchFrom", launch, resources.used, {}),
+        ("LaunchFromOwnTemplates", launch, [templates], own),
+        ("LaunchNodes", [*launch, "ec2:CreateLaunchTemplate"], created, new),
+        ("TagNewNodes", ["ec2:CreateTags"], created, new_tags),
+        ("TagOwnNodes", ["ec2:CreateTags"], [instances], own_tags),
+        ("EndOwnNodes", ["ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"], [instances, templates], own),
+    )
+
+
+def _read_statements(
+    stack: Stack, cluster_arn: str, queue: sqs.Queue, resources: _Resources
+) -> Sequence[_Statement]:
+    """Look up networks, prices, images and the cluster; read news of interruptions."""
+    region = {"StringEquals": {"aws:RequestedRegion": stack.region}}
+    return (
+        ("DescribeNetwork", _SEES, ["*"], region),
+        ("Prices", ["pricing:GetProducts"], ["*"], {}),
+        ("FindImages", ["ssm:GetParameter"], [resources.images], {}),
+        ("FindCluster", ["eks:DescribeCluster"], [cluster_arn], {}),
+        ("ReadNews", ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"], [queue.queue_arn], {}),
+    )
+
+
+def _use_statements(stack: Stack, nodes: iam.IRole, key: kms.IKey) -> Sequence[_Statement]:
+    """Hand the nodes their role, and encrypt their volumes."""
+    through_ec2 = {"kms:ViaService": f"ec2.{stack.region}.{Aws.URL_SUFFIX}"}
+    to_ec2 = {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}}
+    for_volumes = {"StringEquals": through_ec2, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+    decrypt = ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext"]
+    return (
+        ("GiveNodesTheirRole", ["iam:PassRole"], [nodes.role_arn], to_ec2),
+        # it looks for profiles of its own to clean up, and has none
+        ("FindProfiles", ["iam:ListInstanceProfiles"], ["*"], {}),
+        ("UseKey", decrypt, [key.key_arn], {"StringEquals": through_ec2}),
+        ("UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], for_volumes),
     )
 
 

@@ -31,7 +31,7 @@ from ultracluster.clusters.launch_template import NodeLaunchTemplate
 from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import Eks, NodeRepair
-from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Taint
 from ultracluster.guard.objects import take_objects
 from ultracluster.kubernetes.labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
 from ultracluster.model import Cluster, Group
@@ -124,18 +124,18 @@ class EksNodeGroup(Construct):
         super().__init__(scope, construct_id)
         take_objects(self, locals())
         name = name or construct_id
-        made = given_cluster(
+        settings = resolved.settings if resolved else None
+        given = given_cluster(
             self,
             resolved=resolved,
-            settings=Eks(
+            settings=settings
+            or Eks(
                 kubernetes_version=cluster.kubernetes_version,
                 lifecycle=lifecycle,
                 node_image_release=image_release,
                 service_cidr=cluster.service_cidr,
                 cluster_name=cluster.cluster_name,
-            )
-            if resolved is None
-            else resolved.settings,
+            ),
             parts=Parts(
                 node_groups={name: node_group} if node_group else None,
                 release=release,
@@ -149,33 +149,34 @@ class EksNodeGroup(Construct):
         )
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key or cluster.key)
-        if not made.from_file:
-            allow_use(self, self.key, *made.cluster.launched_by)
+        if not given.from_file:
+            allow_use(self, self.key, *given.cluster.launched_by)
+        group = given.cluster.groups[name]
         ready: list[IConstruct] = []
         if role is None or resolved is None:
             role = node_role(
                 self,
                 "Role",
                 cluster_arn=cluster.cluster_arn,
-                nodes=made.cluster.groups[name].role,
-                mirror=made.cluster.environment.software.mirror,
+                nodes=group.role,
+                mirror=given.cluster.environment.software.mirror,
                 role=role,
             )
             ready.append(role)
         self.role = self._principal = role
-        runs = made.cluster.runs_scripts and made.cluster.groups[name].role == "compute"
+        runs = given.cluster.runs_scripts and group.role == "compute"
         if scripts is None and resolved is None and runs:
-            scripts = NodeScripts(self, "Scripts", configurations=made.configurations.by_group)
+            scripts = NodeScripts(self, "Scripts", configurations=given.configurations.by_group)
             scripts.grant_read(role)
-        with made.in_words_of_rules():
-            self._make(
-                made.cluster.groups[name],
+        with given.in_words_of_rules():
+            self._add_group(
+                group,
                 cluster=cluster,
                 subnet=subnet,
                 scripts=scripts,
                 repair=repair or NodeRepair(),
                 max_unavailable=max_unavailable,
-                image_release=full_image_release(made.cluster.environment, name),
+                image_release=full_image_release(given.cluster.environment, name),
             )
         self.resource.node.add_dependency(
             *cluster.before_nodes, *ready, *after, *waits_of_nodes(subnet, self.security_groups)
@@ -191,9 +192,9 @@ class EksNodeGroup(Construct):
         """Its nodes' role."""
         return self._principal
 
-    def _make(
+    def _add_group(
         self,
-        given: Group,
+        group: Group,
         *,
         cluster: IEksControlPlane,
         subnet: ec2.ISubnet,
@@ -202,26 +203,75 @@ class EksNodeGroup(Construct):
         max_unavailable: int,
         image_release: str | None,
     ) -> None:
-        name, group, instance_type = given.name, given.settings, given.checked_type
-        kind = ami_type(instance_type)
-        if kind is None and not group.image:
-            raise ValueError(
-                f"EKS has no image for {instance_type.name} ({instance_type.architecture}); give `image`"
+        settings, instance_type, capacity = group.settings, group.checked_type, group.settings.capacity
+        image_kind = _image_kind(settings, instance_type, cluster)
+        image_release = None if settings.image else image_release
+        labels = node_labels(group.name, settings, instance_type)
+        taints = default_taints(settings, instance_type)
+        join = node_config(cluster, labels, taints) if settings.image else None
+        purchase = self._add_launch_template(group, scripts, join)
+        scarce = capacity.kind in ("reservation", "capacity-block")
+        starts = capacity.starts if isinstance(capacity, CapacityBlock) else None
+        count = 0 if starts else settings.count
+        self.resource = eks.CfnNodegroup(
+            self,
+            "Resource",
+            cluster_name=cluster.cluster_name,
+            node_role=self.role.role_arn,
+            subnets=[subnet.subnet_id],
+            # an image of one's own has none of them. Without a version the group keeps its Kubernetes release
+            # (EKS API reference, UpdateNodegroupVersion).
+            ami_type=image_kind,
+            version=image_release.rpartition(".")[0] if image_release else None,
+            release_version=image_release,
+            capacity_type=purchase or None,
+            launch_template=eks.CfnNodegroup.LaunchTemplateSpecificationProperty(
+                id=self.launch_template.launch_template_id,
+                version=self.launch_template.latest_version_number,
+            ),
+            scaling_config=eks.CfnNodegroup.ScalingConfigProperty(
+                min_size=count, desired_size=count, max_size=max(1, settings.max_nodes)
+            ),
+            labels=labels,
+            taints=list(map(_taint_property, taints)),
+            update_config=eks.CfnNodegroup.UpdateConfigProperty(
+                max_unavailable=max_unavailable,
+                # there is no further instance in a reservation that is full: the old node goes first
+                update_strategy="MINIMAL" if scarce else "DEFAULT",
+            ),
+            # a pod disruption budget is someone's job
+            force_update_enabled=False,
+            node_repair_config=repair_config(repair),
+        )
+        if starts and settings.count:
+            fill_when_block_begins(
+                self,
+                "BlockStart",
+                group=self.resource,
+                cluster_name=cluster.cluster_name,
+                starts=starts,
+                nodes=settings.count,
+                most=settings.max_nodes,
             )
-        if group.image and not cluster.service_cidr:
-            raise ValueError(f"the image {group.image} needs the cluster's service_cidr to join nodes")
-        capacity = group.capacity
-        compute = group.role == "compute"
+
+    def _add_launch_template(self, group: Group, scripts: NodeScripts | None, join: str | None) -> str:
+        """Add launch template and placement group; return the purchase option, "" for that of the template.
+
+        Args:
+            group: of the cluster.
+            scripts: run by compute nodes.
+            join: `node_config` of an image of one's own.
+        """
+        settings, instance_type, capacity = group.settings, group.checked_type, group.settings.capacity
+        compute = settings.role == "compute"
         reserved = isinstance(capacity, Reservation) and capacity.placement_group is not None
-        placement = self._placement(group, instance_type, reserved) if compute else None
+        placement = self._placement(settings, instance_type, reserved) if compute else None
         decision = decide(
             capacity,
             orchestrator="eks",
             placement="none" if placement is None else "reservation-group" if reserved else "cluster",
             instance_type=instance_type,
         )
-        labels = node_labels(name, group, instance_type)
-        taints = default_taints(group, instance_type)
         self.launch_template = NodeLaunchTemplate(
             self,
             "LaunchTemplate",
@@ -233,68 +283,18 @@ class EksNodeGroup(Construct):
             orchestrator="eks",
             placement_group=placement,
             reserved_in_group=reserved,
-            efa=group.efa_interface,
+            efa=settings.efa_interface,
             efa_interfaces=None if compute else 0,
-            image_id=group.image_in_template,
-            root_volume_gib=group.root_volume_gib,
-            root_throughput_mbps=root_throughput(group, instance_type),
-            root_io2_iops=group.root_volume_iops,
-            ena_express=group.ena_express,
-            tags={"Name": f"{Stack.of(self).stack_name}/{name}"},
-            threads_per_core=group.threads_per_core,
-            user_data=user_data(
-                scripts.user_data(name) if scripts and compute else None,
-                node_config(cluster, labels, taints) if group.image else None,
-            ),
+            image_id=settings.image_in_template,
+            root_volume_gib=settings.root_volume_gib,
+            root_throughput_mbps=root_throughput(settings, instance_type),
+            root_io2_iops=settings.root_volume_iops,
+            ena_express=settings.ena_express,
+            tags={"Name": f"{Stack.of(self).stack_name}/{group.name}"},
+            threads_per_core=settings.threads_per_core,
+            user_data=user_data(scripts.user_data(group.name) if scripts and compute else None, join),
         )
-        scarce = capacity.kind in ("reservation", "capacity-block")
-        starts = capacity.starts if isinstance(capacity, CapacityBlock) else None
-        count = 0 if starts else group.count
-        self.resource = eks.CfnNodegroup(
-            self,
-            "Resource",
-            cluster_name=cluster.cluster_name,
-            node_role=self.role.role_arn,
-            subnets=[subnet.subnet_id],
-            # an image of one's own has none of them. Without a version the group keeps its Kubernetes release
-            # (EKS API reference, UpdateNodegroupVersion).
-            ami_type=None if group.image else kind,
-            version=image_release.rpartition(".")[0] if image_release and not group.image else None,
-            release_version=None if group.image else image_release,
-            capacity_type=decision.purchase or None,
-            launch_template=eks.CfnNodegroup.LaunchTemplateSpecificationProperty(
-                id=self.launch_template.launch_template_id,
-                version=self.launch_template.latest_version_number,
-            ),
-            scaling_config=eks.CfnNodegroup.ScalingConfigProperty(
-                min_size=count, desired_size=count, max_size=max(1, group.max_nodes)
-            ),
-            labels=labels,
-            taints=[
-                eks.CfnNodegroup.TaintProperty(
-                    key=taint.key, value=taint.value or None, effect=_EFFECTS[taint.effect]
-                )
-                for taint in taints
-            ],
-            update_config=eks.CfnNodegroup.UpdateConfigProperty(
-                max_unavailable=max_unavailable,
-                # there is no further instance in a reservation that is full: the old node goes first
-                update_strategy="MINIMAL" if scarce else "DEFAULT",
-            ),
-            # a pod disruption budget is someone's job
-            force_update_enabled=False,
-            node_repair_config=repair_config(repair),
-        )
-        if starts and group.count:
-            fill_when_block_begins(
-                self,
-                "BlockStart",
-                group=self.resource,
-                cluster_name=cluster.cluster_name,
-                starts=starts,
-                nodes=group.count,
-                most=group.max_nodes,
-            )
+        return decision.purchase
 
     def _placement(
         self, group: NodeGroup, instance_type: InstanceType, reserved: bool
@@ -314,3 +314,24 @@ class EksNodeGroup(Construct):
                 self, "ReservationGroup", group.capacity.placement_group
             )
         return ClusterPlacementGroup(self, "PlacementGroup").placement_group
+
+
+def _image_kind(group: NodeGroup, instance_type: InstanceType, cluster: IEksControlPlane) -> str | None:
+    """EKS's image for the type, `AL2023_x86_64_NVIDIA`; None for an image of one's own.
+
+    Raises:
+        ValueError: neither is known, or an image of one's own has no service CIDR to join with.
+    """
+    kind = ami_type(instance_type)
+    if kind is None and not group.image:
+        raise ValueError(
+            f"EKS has no image for {instance_type.name} ({instance_type.architecture}); give `image`"
+        )
+    if group.image and not cluster.service_cidr:
+        raise ValueError(f"the image {group.image} needs the cluster's service_cidr to join nodes")
+    return None if group.image else kind
+
+
+def _taint_property(taint: Taint) -> eks.CfnNodegroup.TaintProperty:
+    effect = _EFFECTS[taint.effect]
+    return eks.CfnNodegroup.TaintProperty(key=taint.key, value=taint.value or None, effect=effect)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
@@ -72,7 +71,7 @@ def add_system(
     """
     settings = cluster.kubernetes
     assert settings
-    groups = _groups(
+    groups = _add_groups(
         scope,
         cluster,
         settings,
@@ -82,19 +81,8 @@ def add_system(
         key=key,
     )
     system: list[IConstruct] = [group.resource for group in groups]
-    EksAddons(
-        scope,
-        "Addons",
-        cluster=plane,
-        key=key,
-        file_systems=cluster.lustre is not None or inference_of(cluster) is not None,
-        # on HyperPod it stays where the inference operator may have it, too: a name is taken once
-        buckets=() if cluster.traits.hyperpod else tuple(settings.mountpoint_s3.values()),
-        hyperpod_volumes=cluster.traits.hyperpod,
-        after=system,
-        tolerations=system_tolerations(cluster),
-    )
-    watching = add_metrics(
+    _add_addons(scope, cluster, settings, plane=plane, key=key, system=system)
+    collector = add_metrics(
         scope,
         cluster,
         plane=plane,
@@ -103,31 +91,20 @@ def add_system(
         security_groups=security_groups,
         after=system,
     )
-    made = _install(
-        scope, cluster, settings, plane=plane, key=key, system=system, first=[watching] if watching else []
+    job_scheduling = _add_charts(
+        scope, cluster, settings, plane=plane, key=key, system=system, first=[collector] if collector else []
     )
     karpenter = None
-    match settings:
-        case Eks():
-            if settings.karpenter:
-                karpenter = _karpenter(
-                    scope, cluster, settings, configurations, plane=plane, key=key, system=system
-                )
-        case HyperPodEks():
-            if settings.training_operator or settings.inference or settings.spaces:
-                cert_manager(
-                    scope,
-                    config=settings,
-                    cluster_name=plane.cluster_name,
-                    after=system,
-                    tolerations=system_tolerations(cluster),
-                )
-        case _ as never:
-            assert_never(never)
-    return System(groups=groups, karpenter=karpenter, namespaces=made.namespaces)
+    if isinstance(settings, HyperPodEks):
+        _add_cert_manager(scope, cluster, settings, plane=plane, system=system)
+    elif settings.karpenter:
+        karpenter = _add_karpenter(
+            scope, cluster, settings, configurations, plane=plane, key=key, system=system
+        )
+    return System(groups=groups, karpenter=karpenter, namespaces=job_scheduling.namespaces)
 
 
-def _groups(
+def _add_groups(
     scope: Construct,
     cluster: Cluster,
     settings: Eks | HyperPodEks,
@@ -140,13 +117,9 @@ def _groups(
     names = list(cluster.with_role("system"))
     if not names:
         return []
-    match settings:
-        case Eks():
-            repair, max_unavailable = settings.node_repair, settings.max_unavailable
-        case HyperPodEks():
-            repair, max_unavailable = None, 1
-        case _ as never:
-            assert_never(never)
+    repair, max_unavailable = None, 1
+    if isinstance(settings, Eks):
+        repair, max_unavailable = settings.node_repair, settings.max_unavailable
     role = node_role(scope, "NodeRole", cluster_arn=plane.cluster_arn, nodes="system")
     return [
         EksNodeGroup(
@@ -167,7 +140,49 @@ def _groups(
     ]
 
 
-def _install(
+def _add_addons(
+    scope: Construct,
+    cluster: Cluster,
+    settings: Eks | HyperPodEks,
+    *,
+    plane: IEksControlPlane,
+    key: kms.IKey,
+    system: Sequence[IConstruct],
+) -> None:
+    EksAddons(
+        scope,
+        "Addons",
+        cluster=plane,
+        key=key,
+        file_systems=cluster.lustre is not None or inference_of(cluster) is not None,
+        # on HyperPod it stays where the inference operator may have it, too: a name is taken once
+        buckets=() if cluster.traits.hyperpod else tuple(settings.mountpoint_s3.values()),
+        hyperpod_volumes=cluster.traits.hyperpod,
+        after=system,
+        tolerations=system_tolerations(cluster),
+    )
+
+
+def _add_cert_manager(
+    scope: Construct,
+    cluster: Cluster,
+    settings: HyperPodEks,
+    *,
+    plane: IEksControlPlane,
+    system: Sequence[IConstruct],
+) -> None:
+    """Add what HyperPod's operators get their certificates from, if any of them is asked for."""
+    if settings.training_operator or settings.inference or settings.spaces:
+        cert_manager(
+            scope,
+            config=settings,
+            cluster_name=plane.cluster_name,
+            after=system,
+            tolerations=system_tolerations(cluster),
+        )
+
+
+def _add_charts(
     scope: Construct,
     cluster: Cluster,
     settings: Eks | HyperPodEks,
@@ -179,15 +194,15 @@ def _install(
 ) -> JobScheduling:
     kubectl = plane.kubectl
     for chart in (*device_charts(cluster), *job_charts(cluster)):
-        made_chart = kubectl.add_chart(f"Chart-{chart.name}", chart)
+        release = kubectl.add_chart(f"Chart-{chart.name}", chart)
         if chart.name == DCGM and first:
             # the class of its priority
-            made_chart.node.add_dependency(*first)
+            release.node.add_dependency(*first)
     if settings.mpi_operator:
         operator = mpi_operator(image=settings.mpi_operator_image, tolerations=system_tolerations(cluster))
         kubectl.add_manifest("MpiOperator", *operator)
     kubectl.add_manifest("BlockStorage", block_storage_class(key_arn=key.key_arn))
-    made = JobScheduling(
+    job_scheduling = JobScheduling(
         scope,
         "Scheduling",
         kubectl=kubectl,
@@ -195,11 +210,11 @@ def _install(
         scheduling=scheduling(cluster),
         after=system,
     )
-    isolate_namespaces(kubectl, cluster, made=made.namespaces)
-    return made
+    isolate_namespaces(kubectl, cluster, made=job_scheduling.namespaces)
+    return job_scheduling
 
 
-def _karpenter(
+def _add_karpenter(
     scope: Construct,
     cluster: Cluster,
     settings: Eks,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
@@ -17,6 +18,15 @@ from ultracluster.config.kubernetes import Eks
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations
 from ultracluster.software.node_image import image_date
+
+
+class _Nodes(TypedDict):
+    """Arguments that groups of both kinds take."""
+
+    subnet: ec2.ISubnet
+    security_groups: Sequence[ec2.ISecurityGroup]
+    key: kms.IKey
+    scripts: NodeScripts | None
 
 
 def add_workers(
@@ -44,14 +54,9 @@ def add_workers(
     """
     environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, Eks)
-    by_karpenter = cluster.by_karpenter
-    managed = {name: group for name, group in cluster.with_role("compute").items() if not group.by_karpenter}
-    scripts = None
-    if cluster.runs_scripts and (managed or by_karpenter):
-        by_group = configurations.by_group
-        scripts = NodeScripts(
-            scope, "Scripts", configurations={name: by_group[name] for name in (*managed, *by_karpenter)}
-        )
+    managed = [name for name, group in cluster.with_role("compute").items() if not group.by_karpenter]
+    scripts = _node_scripts(scope, cluster, configurations, [*managed, *cluster.by_karpenter])
+    nodes = _Nodes(subnet=subnet, security_groups=security_groups, key=key, scripts=scripts)
     added: dict[str, EksNodeGroup | EksKarpenterGroup] = {}
     if managed:
         role = node_role(scope, "NodeRole", cluster_arn=plane.cluster_arn, mirror=environment.software.mirror)
@@ -64,36 +69,38 @@ def add_workers(
                 name=name,
                 cluster=plane,
                 role=role,
-                subnet=subnet,
-                security_groups=security_groups,
-                key=key,
                 after=[role],
-                scripts=scripts,
                 repair=orchestrator.node_repair,
                 max_unavailable=orchestrator.max_unavailable,
                 resolved=cluster,
+                **nodes,
             )
-    if by_karpenter:
+    for name, group in cluster.by_karpenter.items():
         assert orchestrator.karpenter
-        for name, group in by_karpenter.items():
-            added[name] = EksKarpenterGroup(
-                scope,
-                f"Karpenter-{name}",
-                kubectl=plane.kubectl,
-                name=name,
-                group=group.settings,
-                instance_type=group.checked_type,
-                kubernetes_version=orchestrator.kubernetes_version,
-                instance_profile=karpenter_profile,
-                subnet=subnet,
-                security_groups=security_groups,
-                key=key,
-                idle_minutes=orchestrator.karpenter.idle_minutes,
-                scripts=scripts,
-                tags=environment.tags,
-                image_date=image_date(environment, name),
-            )
+        added[name] = EksKarpenterGroup(
+            scope,
+            f"Karpenter-{name}",
+            kubectl=plane.kubectl,
+            name=name,
+            group=group.settings,
+            instance_type=group.checked_type,
+            kubernetes_version=orchestrator.kubernetes_version,
+            instance_profile=karpenter_profile,
+            idle_minutes=orchestrator.karpenter.idle_minutes,
+            tags=environment.tags,
+            image_date=image_date(environment, name),
+            **nodes,
+        )
     return added
+
+
+def _node_scripts(
+    scope: Construct, cluster: Cluster, configurations: ScriptConfigurations, names: Sequence[str]
+) -> NodeScripts | None:
+    if not cluster.runs_scripts or not names:
+        return None
+    by_group = configurations.by_group
+    return NodeScripts(scope, "Scripts", configurations={name: by_group[name] for name in names})
 
 
 __all__ = ["add_workers"]
