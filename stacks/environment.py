@@ -13,7 +13,7 @@ from constructs import Construct
 from ultracluster.clusters.composition.buckets import existing_buckets
 from ultracluster.clusters.composition.keys import encrypt_logs
 from ultracluster.clusters.composition.network import existing_network
-from ultracluster.clusters.composition.parts import StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.clusters.composition.storage import existing_file_systems
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG, STACK_PARTS, StackPart
@@ -79,6 +79,58 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         network = existing_network(cluster)
     if environment.makes_egress:
         stacks["egress"] = EgressStack(scope, cluster, env=env, network=network, key_arn=key_arn)
+    storage = _add_storage(scope, cluster, stacks, env=env, network=network, key_arn=key_arn)
+    if cluster.traits.kubernetes:
+        # loaded when it is needed: these bring CDK modules that the others do not need
+        from ultracluster.stacks.control_plane import ControlPlaneStack
+        from ultracluster.stacks.system import SystemStack
+
+        stacks["control-plane"] = ControlPlaneStack(scope, cluster, env=env, network=network, key_arn=key_arn)
+        stacks["system"] = SystemStack(
+            scope, cluster, env=env, network=network, key_arn=key_arn, observability=observability
+        )
+    if environment.makes_protection:
+        stacks["protection"] = ProtectionStack(
+            scope,
+            cluster,
+            env=env,
+            key_arn=key_arn,
+            database_id=storage.file_systems.database_id,
+            guarded=[stack.stack_name for part, stack in stacks.items() if part in GUARDED_PARTS],
+        )
+    _add_cluster(
+        scope,
+        cluster,
+        stacks,
+        env=env,
+        network=network,
+        storage=storage,
+        key_arn=key_arn,
+        observability=observability,
+    )
+    if waits_for_first_deploy(environment):
+        _note_unlocked(stacks["cluster"], cluster)
+    _order(cluster, stacks)
+    for stack in stacks.values():
+        Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
+        for name, value in environment.tags.items():
+            Tags.of(stack).add(name, value)
+        govern(stack, environment.governance)
+        encrypt_logs(stack, environment)
+    return [stacks[part] for part in STACK_PARTS if part in stacks]
+
+
+def _add_storage(
+    scope: Construct,
+    cluster: Cluster,
+    stacks: dict[StackPart, Stack],
+    *,
+    env: cdk.Environment,
+    network: NetworkParts,
+    key_arn: str,
+) -> StorageParts:
+    """Add buckets, file systems and their associations with S3, as far as the environment makes them."""
+    environment = cluster.environment
     if environment.makes_buckets:
         stacks["buckets"] = bucket_stack = BucketStack(scope, cluster, env=env, key_arn=key_arn)
         buckets = bucket_stack.parts
@@ -94,25 +146,21 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     storage = StorageParts(buckets=buckets, file_systems=file_systems)
     if environment.all_data_repositories:
         stacks["repositories"] = RepositoryStack(scope, cluster, env=env, storage=storage)
-    kubernetes = cluster.traits.kubernetes
-    if kubernetes:
-        # loaded when it is needed: these bring CDK modules that the others do not need
-        from ultracluster.stacks.control_plane import ControlPlaneStack
-        from ultracluster.stacks.system import SystemStack
+    return storage
 
-        stacks["control-plane"] = ControlPlaneStack(scope, cluster, env=env, network=network, key_arn=key_arn)
-        stacks["system"] = SystemStack(
-            scope, cluster, env=env, network=network, key_arn=key_arn, observability=observability
-        )
-    if environment.makes_protection:
-        stacks["protection"] = ProtectionStack(
-            scope,
-            cluster,
-            env=env,
-            key_arn=key_arn,
-            database_id=file_systems.database_id,
-            guarded=[stack.stack_name for part, stack in stacks.items() if part in GUARDED_PARTS],
-        )
+
+def _add_cluster(
+    scope: Construct,
+    cluster: Cluster,
+    stacks: dict[StackPart, Stack],
+    *,
+    env: cdk.Environment,
+    network: NetworkParts,
+    storage: StorageParts,
+    key_arn: str,
+    observability: ObservabilityParts | None,
+) -> None:
+    """Add the cluster, and what is there after it: volumes for jobs, alarms."""
     stacks["cluster"] = ClusterStack(
         scope,
         cluster,
@@ -122,7 +170,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         key_arn=key_arn,
         observability=observability,
     )
-    if kubernetes:
+    if cluster.traits.kubernetes:
         from ultracluster.stacks.workloads import WorkloadStack
 
         stacks["workloads"] = WorkloadStack(
@@ -134,16 +182,6 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         stacks["alarms"] = AlarmStack(
             scope, cluster, env=env, storage=storage, observability=observability, key_arn=key_arn
         )
-    if waits_for_first_deploy(environment):
-        _note_unlocked(stacks["cluster"], cluster)
-    _order(cluster, stacks)
-    for stack in stacks.values():
-        Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
-        for name, value in environment.tags.items():
-            Tags.of(stack).add(name, value)
-        govern(stack, environment.governance)
-        encrypt_logs(stack, environment)
-    return [stacks[part] for part in STACK_PARTS if part in stacks]
 
 
 def _note_unlocked(stack: Stack, cluster: Cluster) -> None:

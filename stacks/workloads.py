@@ -5,20 +5,18 @@ It is the last one: it needs the control plane, system nodes and file systems, a
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import aws_cdk as cdk
 from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn
 from constructs import Construct
 
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
-from ultracluster.clusters.eks.interface import issuer_url_of
+from ultracluster.clusters.eks.interface import IEksControlPlane, issuer_url_of
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
 from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
 from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
-from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.kubernetes.task_governance import governance_resources
 from ultracluster.model import Cluster
 from ultracluster.stacks.control_plane import imported_control_plane
@@ -58,45 +56,14 @@ class WorkloadStack(PartStack):
         )
         nodes = network.connectable(self)
         rules = lustre.admit(self, "LustreClients", clients=nodes) if lustre else []
-        for name, one in further.items():
-            rules += one.admit(self, f"{name.capitalize()}LustreClients", clients=nodes)
+        for name, other in further.items():
+            rules += other.admit(self, f"{name.capitalize()}LustreClients", clients=nodes)
         rules += open_zfs.admit(self, "OpenZfsClients", clients=nodes) if open_zfs else []
         for of_namespace in claims.values():
             for volume in of_namespace:
                 volume.node.add_dependency(*rules)
-        settings = cluster.kubernetes
-        assert settings
-        match settings:
-            case Eks():
-                pass  # its add-ons need no nodes of another service: they are with the system nodes
-            case HyperPodEks():
-                metrics = observability.metrics if observability else None
-                addons = HyperPodAddons(
-                    self,
-                    "Addons",
-                    config=settings,
-                    cluster_name=plane.cluster_name,
-                    eks_cluster_arn=plane.cluster_arn,
-                    hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
-                    metrics=addon_destination(cluster, metrics),
-                    issuer_url=issuer_url_of(plane),
-                    vpc=network.vpc(self) if settings.inference else None,
-                    workspace_arn=metrics.workspace_arn if metrics else None,
-                    governance=governance_resources(cluster),
-                )
-                give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
-                if settings.checkpoint_tier:
-                    CheckpointTierAccess(
-                        self,
-                        "CheckpointTier",
-                        cluster=cluster,
-                        tier=settings.checkpoint_tier,
-                        kubectl=plane.kubectl,
-                        cluster_name=plane.cluster_name,
-                        eks_cluster_arn=plane.cluster_arn,
-                    )
-            case _ as never:
-                assert_never(never)
+        if isinstance(cluster.settings, HyperPodEks):  # EKS's own add-ons are with the system nodes
+            self._add_hyperpod_addons(cluster, cluster.settings, plane, network, observability)
         if not any(cdk.CfnResource.is_cfn_resource(child) for child in self.node.find_all()):
             CfnWaitConditionHandle(self, "Nothing")  # CloudFormation refuses a stack without resources
         CfnOutput(
@@ -105,3 +72,37 @@ class WorkloadStack(PartStack):
             value=" ".join(claim.node.id.lower() for claim in claims[DEFAULT]) or "none",
             description="Volume claims in the namespace default",
         )
+
+    def _add_hyperpod_addons(
+        self,
+        cluster: Cluster,
+        settings: HyperPodEks,
+        plane: IEksControlPlane,
+        network: NetworkParts,
+        observability: ObservabilityParts | None,
+    ) -> None:
+        metrics = observability.metrics if observability else None
+        addons = HyperPodAddons(
+            self,
+            "Addons",
+            config=settings,
+            cluster_name=plane.cluster_name,
+            eks_cluster_arn=plane.cluster_arn,
+            hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
+            metrics=addon_destination(cluster, metrics),
+            issuer_url=issuer_url_of(plane),
+            vpc=network.vpc(self) if settings.inference else None,
+            workspace_arn=metrics.workspace_arn if metrics else None,
+            governance=governance_resources(cluster),
+        )
+        give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
+        if settings.checkpoint_tier:
+            CheckpointTierAccess(
+                self,
+                "CheckpointTier",
+                cluster=cluster,
+                tier=settings.checkpoint_tier,
+                kubectl=plane.kubectl,
+                cluster_name=plane.cluster_name,
+                eks_cluster_arn=plane.cluster_arn,
+            )

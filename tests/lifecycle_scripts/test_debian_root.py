@@ -320,7 +320,7 @@ def mirrored(node: Node, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import boto3
     from moto import mock_aws
 
-    from ultracluster.supply.mirror import mirror_release
+    from ultracluster.supply.mirror import Selection, mirror_release
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -333,7 +333,7 @@ def mirrored(node: Node, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             prefix="p",
             cache=cache,
             s3=s3,
-            only=lambda system, arch: arch == "x86_64",
+            selection=Selection(only=lambda system, arch: arch == "x86_64"),
             archives={"kernel": [], "archives": [node.archive]},
         )
         for row in s3.list_objects_v2(Bucket=BUCKET)["Contents"]:

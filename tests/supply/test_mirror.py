@@ -19,7 +19,7 @@ from project import ROOT
 
 from ultracluster.software import EnvironmentLock, read_lock
 from ultracluster.supply.artifacts import fetch
-from ultracluster.supply.mirror import mirror_release
+from ultracluster.supply.mirror import Selection, mirror_release
 from ultracluster.supply.mirror_bucket import MirrorError
 
 BUCKET = "example-software"
@@ -163,14 +163,17 @@ def test_what_is_optional_and_nobody_asked_for_holds_nothing_up(
     assert done.left_out == ["gdrcopy: it is optional, `--component gdrcopy` asks for it"]
     assert keys(s3) == {key_of(shop.files["tool.bin"], "tool.bin"), LOCK}
     with pytest.raises(MirrorError, match=r"data\.bin has no digest"):
-        mirror(file, asked=["gdrcopy"])
+        mirror(file, selection=Selection(optional=["gdrcopy"]))
     file = changed(lock_file(tool={}, data={}), "gdrcopy", need="optional")
-    assert key_of(shop.files["data.bin"], "data.bin") in mirror(file, asked=["gdrcopy"]).uploaded
+    assert (
+        key_of(shop.files["data.bin"], "data.bin")
+        in mirror(file, selection=Selection(optional=["gdrcopy"])).uploaded
+    )
 
 
 def test_files_for_other_systems_hold_nothing_up(shop: Any, lock_file: Lock, mirror: Any, s3: Any) -> None:
     file = lock_file(tool={}, data={"integrity": "to-be-locked", "arch": ["aarch64"]})
-    mirror(file, only=lambda system, arch: (system, arch) == ("ubuntu22.04", "x86_64"))
+    mirror(file, selection=Selection(only=lambda system, arch: (system, arch) == ("ubuntu22.04", "x86_64")))
     assert keys(s3) == {key_of(shop.files["tool.bin"], "tool.bin"), LOCK}
 
 

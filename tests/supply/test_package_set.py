@@ -27,6 +27,7 @@ from package_repositories import (
 from processes import forked, until
 
 from ultracluster.supply import release_lock
+from ultracluster.supply.mirror import Selection
 from ultracluster.supply.mirror_bucket import MirrorError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
@@ -111,7 +112,7 @@ def test_packages_are_chosen_again_when_asked_for(
     repositories.publish(vendor={**VENDOR, "libtool": {"Version": "2.2-1"}})
     if how == "another name":
         file.write_text(file.read_text().replace("tool=1:2.0-*", "tool"))
-    mirror(file, renew=how == "renew")
+    mirror(file, selection=Selection(renew=how == "renew"))
     assert ("libtool", "2.2-1") in {(row["name"], row["version"]) for row in listed(s3, file)["packages"]}
 
 
@@ -139,13 +140,13 @@ def test_a_dry_run_changes_nothing(shop: Any, lock: Any, mirror: Any, s3: Any) -
 def test_without_packages_the_lock_file_stays(shop: Any, lock: Any, mirror: Any, s3: Any) -> None:
     file = lock()
     before = file.read_bytes()
-    done = mirror(file, packages=False)
+    done = mirror(file, selection=Selection(packages=False))
     assert (keys(s3), shop.sent, file.read_bytes()) == ({LOCK}, [], before)
     assert "the image has to bring them" in done.left_out[0]
 
 
 def test_only_the_systems_that_are_asked_for(lock: Any, mirror: Any, shop: Any) -> None:
-    done = mirror(lock(), only=lambda system, arch: arch == "aarch64")
+    done = mirror(lock(), selection=Selection(only=lambda system, arch: arch == "aarch64"))
     assert (done.package_sets, shop.sent) == ({}, [])
 
 

@@ -17,7 +17,7 @@ from ultracluster.software import InvalidLockError, environment_lock, read_lock
 from ultracluster.software.first_boot import asked_components
 from ultracluster.supply.artifacts import default_cache
 from ultracluster.supply.environment_lock import places
-from ultracluster.supply.mirror import mirror_release
+from ultracluster.supply.mirror import Selection, mirror_release
 from ultracluster.supply.mirror_bucket import MirrorError, s3_client
 from ultracluster.supply.package_set import MissingExtraError, systems
 
@@ -103,15 +103,17 @@ def mirror(
                 jobs=jobs,
                 dry_run=dry_run,
                 progress=_Bars(bar),
-                packages=packages,
-                only=lambda its_os, its_arch: (
-                    (not system or its_os in system)
-                    and (not arch or its_arch in arch)
-                    and (not wish.places or (its_os, its_arch) in wish.places)
+                selection=Selection(
+                    packages=packages,
+                    only=lambda its_os, its_arch: (
+                        (not system or its_os in system)
+                        and (not arch or its_arch in arch)
+                        and (not wish.places or (its_os, its_arch) in wish.places)
+                    ),
+                    optional={*(component or ()), *wish.asked},
+                    renew=renew_packages,
                 ),
-                asked={*(component or ()), *wish.asked},
                 lock=wish.lock,
-                renew=renew_packages,
             )
     except (InvalidLockError, MissingExtraError) as error:
         refuse(str(error))

@@ -161,17 +161,14 @@ class NodeLaunchTemplate(Construct):
             interfaces=efa_interfaces,
         )
         market = market_options(capacity, orchestrator=orchestrator)
+        volume = _root_volume(root_device, root_volume_gib, root_throughput_mbps, root_io2_iops, self.key)
         self.resource = ec2.CfnLaunchTemplate(
             self,
             "Resource",
             launch_template_data=_DATA.LaunchTemplateDataProperty(
                 instance_type=instance_type.name,
                 image_id=image_id,
-                iam_instance_profile=_DATA.IamInstanceProfileProperty(
-                    arn=instance_profile.instance_profile_arn
-                )
-                if instance_profile
-                else None,
+                iam_instance_profile=_profile(instance_profile),
                 network_interfaces=_interfaces(
                     self.interfaces,
                     self.security_groups,
@@ -179,18 +176,12 @@ class NodeLaunchTemplate(Construct):
                     subnet,
                     ena_express,
                 ),
-                instance_market_options=_DATA.InstanceMarketOptionsProperty(market_type=market.market_type)
-                if market.market_type
-                else None,
+                instance_market_options=_market(market.market_type),
                 capacity_reservation_specification=_reservation(
                     market.reservation_id, market.resource_group_arn, market.preference
                 ),
-                placement=_DATA.PlacementProperty(group_name=placement_group.placement_group_name)
-                if placement_group
-                else None,
-                block_device_mappings=[
-                    _root_volume(root_device, root_volume_gib, root_throughput_mbps, root_io2_iops, self.key)
-                ],
+                placement=_placement(placement_group),
+                block_device_mappings=[volume],
                 metadata_options=_DATA.MetadataOptionsProperty(
                     http_endpoint="enabled",
                     http_tokens="required",
@@ -207,6 +198,20 @@ class NodeLaunchTemplate(Construct):
         _accept_unpriced(self.resource, instance_type)
         self.launch_template_id = self.resource.ref
         self.latest_version_number = self.resource.attr_latest_version_number
+
+
+def _profile(
+    profile: iam.IInstanceProfile | None,
+) -> ec2.CfnLaunchTemplate.IamInstanceProfileProperty | None:
+    return _DATA.IamInstanceProfileProperty(arn=profile.instance_profile_arn) if profile else None
+
+
+def _market(market_type: str | None) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
+    return _DATA.InstanceMarketOptionsProperty(market_type=market_type) if market_type else None
+
+
+def _placement(group: ec2.IPlacementGroup | None) -> ec2.CfnLaunchTemplate.PlacementProperty | None:
+    return _DATA.PlacementProperty(group_name=group.placement_group_name) if group else None
 
 
 def _launchers(orchestrator: LaunchedBy) -> Sequence[Launcher]:

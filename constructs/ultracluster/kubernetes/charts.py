@@ -106,30 +106,9 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
         }
         charts[DCGM] = _dcgm(cluster, types)
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
-        named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
-        shared: dict[str, Any] = {"devicePlugin": {"config": named}} if turns else {}
-        layouts = mig_configurations(cluster.with_role("compute"))
-        mig = {"create": True, "name": "mig-configs", "data": {"config.yaml": layouts}}
         if collects(cluster):
-            # the operator's own exporter can name no host engine by the node's address, and starts another
-            shared["dcgmExporter"] = {"enabled": False}
             charts[DCGM] = _dcgm(cluster, types)
-        charts["gpu-operator"] = {
-            # the image has both
-            "driver": {"enabled": False},
-            "toolkit": {"enabled": False},
-            # next to EKS's node monitoring agent, a host engine of the operator makes healthy nodes look
-            # faulty, and auto repair replaces them (aws/containers-roadmap#2555)
-            "dcgm": {"enabled": False},
-            "daemonsets": {"tolerations": TOLERATIONS},
-            # resources by profile (nvidia.com/mig-1g.10gb); cutting GPUs asks for a reboot on EC2
-            "mig": {"strategy": "mixed"},
-            "migManager": {
-                "env": [{"name": "WITH_REBOOT", "value": "true"}],
-                **({"config": mig} if layouts else {}),
-            },
-            **shared,
-        }
+        charts["gpu-operator"] = _gpu_operator(cluster, turns)
         if domains:
             charts["gpu-operator"] = {**charts["gpu-operator"], **_operator_with_domains(types)}
     if domains:
@@ -144,6 +123,31 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             **({"scheduler": _neuron_scheduler(cluster)} if settings.neuron_scheduler else {}),
         }
     return tuple(_with_settings(cluster, charts))
+
+
+def _gpu_operator(cluster: Cluster, turns: Mapping[str, str]) -> Mapping[str, Any]:
+    """Values of NVIDIA's operator; `turns` are configurations of its device plugin by name."""
+    plugin = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
+    layouts = mig_configurations(cluster.with_role("compute"))
+    mig = {"create": True, "name": "mig-configs", "data": {"config.yaml": layouts}}
+    return {
+        # the image has both
+        "driver": {"enabled": False},
+        "toolkit": {"enabled": False},
+        # next to EKS's node monitoring agent, a host engine of the operator makes healthy nodes look
+        # faulty, and auto repair replaces them (aws/containers-roadmap#2555)
+        "dcgm": {"enabled": False},
+        "daemonsets": {"tolerations": TOLERATIONS},
+        # resources by profile (nvidia.com/mig-1g.10gb); cutting GPUs asks for a reboot on EC2
+        "mig": {"strategy": "mixed"},
+        "migManager": {
+            "env": [{"name": "WITH_REBOOT", "value": "true"}],
+            **({"config": mig} if layouts else {}),
+        },
+        **({"devicePlugin": {"config": plugin}} if turns else {}),
+        # the operator's own exporter can name no host engine by the node's address, and starts another
+        **({"dcgmExporter": {"enabled": False}} if collects(cluster) else {}),
+    }
 
 
 def _neuron_scheduler(cluster: Cluster) -> dict[str, Any]:

@@ -111,31 +111,13 @@ def node_class(
         "amiSelectorTerms": [_image(group, kubernetes_version, image_date)],
         "instanceProfile": instance_profile,
         "subnetSelectorTerms": [{"id": subnet_id}],
-        "securityGroupSelectorTerms": [{"id": one} for one in security_group_ids],
+        "securityGroupSelectorTerms": [{"id": group_id} for group_id in security_group_ids],
         "networkInterfaces": [
-            {"networkCardIndex": one.card, "deviceIndex": one.device, "interfaceType": one.kind}
-            for one in network_card_plan(instance_type)
+            {"networkCardIndex": card.card, "deviceIndex": card.device, "interfaceType": card.kind}
+            for card in network_card_plan(instance_type)
         ],
-        "blockDeviceMappings": [
-            {
-                "deviceName": "/dev/xvda",
-                "rootVolume": True,
-                "ebs": {
-                    "volumeType": "io2" if group.root_volume_iops else "gp3",
-                    "volumeSize": f"{group.root_volume_gib}Gi",
-                    **_speed(group, instance_type),
-                    "encrypted": True,
-                    "kmsKeyID": key_arn,
-                    "deleteOnTermination": True,
-                },
-            }
-        ],
-        "metadataOptions": {
-            "httpEndpoint": "enabled",
-            "httpProtocolIPv6": "disabled",
-            "httpTokens": "required",
-            "httpPutResponseHopLimit": 1,
-        },
+        "blockDeviceMappings": [_root_volume(group, instance_type, key_arn)],
+        "metadataOptions": _METADATA_OPTIONS,
         "detailedMonitoring": True,
     }
     if len(spec["networkInterfaces"]) == 1:  # with several EC2 refuses the field
@@ -149,6 +131,29 @@ def node_class(
     if tags:
         spec["tags"] = dict(tags)
     return {"apiVersion": CLASSES, "kind": "EC2NodeClass", "metadata": {"name": name.lower()}, "spec": spec}
+
+
+def _root_volume(group: NodeGroup, instance_type: InstanceType, key_arn: str) -> Manifest:
+    return {
+        "deviceName": "/dev/xvda",
+        "rootVolume": True,
+        "ebs": {
+            "volumeType": "io2" if group.root_volume_iops else "gp3",
+            "volumeSize": f"{group.root_volume_gib}Gi",
+            **_speed(group, instance_type),
+            "encrypted": True,
+            "kmsKeyID": key_arn,
+            "deleteOnTermination": True,
+        },
+    }
+
+
+_METADATA_OPTIONS = {
+    "httpEndpoint": "enabled",
+    "httpProtocolIPv6": "disabled",
+    "httpTokens": "required",
+    "httpPutResponseHopLimit": 1,
+}
 
 
 def node_pool(name: str, group: NodeGroup, instance_type: InstanceType, *, idle_minutes: int) -> Manifest:

@@ -169,54 +169,13 @@ class ImageBuilderPipeline(Construct):
         recipe = image_recipe(
             self, self.recipe, name=name, parent=parent, key=key, gib=root_volume_gib, tags=all_tags
         )
-        infrastructure = imagebuilder.CfnInfrastructureConfiguration(
-            self,
-            "Infrastructure",
-            name=name,
-            instance_profile_name=self.build_role.instance_profile.instance_profile_name,
-            instance_types=list(instance_types) or [build_type(architecture)],
-            subnet_id=where.subnet_id,
-            security_group_ids=[group.security_group_id for group in self.security_groups],
-            instance_metadata_options=_INFRASTRUCTURE.InstanceMetadataOptionsProperty(
-                http_tokens="required", http_put_response_hop_limit=1
-            ),
-            logging=_INFRASTRUCTURE.LoggingProperty(
-                s3_logs=_INFRASTRUCTURE.S3LogsProperty(
-                    s3_bucket_name=log_bucket.bucket_name, s3_key_prefix=name
-                )
-            )
-            if log_bucket
-            else None,
-            sns_topic_arn=topic.topic_arn if topic else None,
-            terminate_instance_on_failure=True,
-            resource_tags=all_tags,
-        )
-        distribution = imagebuilder.CfnDistributionConfiguration(
-            self,
-            "Distribution",
-            name=name,
-            distributions=[
-                _DISTRIBUTION.DistributionProperty(
-                    region=self._stack.region,
-                    # the CDK passes this one on as it is, so its keys are CloudFormation's
-                    ami_distribution_configuration={
-                        "Name": f"{name}-{{{{ imagebuilder:buildDate }}}}",
-                        "Description": f"Ultracluster release {release} for {orchestrator}",
-                        "AmiTags": all_tags,
-                    },
-                    ssm_parameter_configurations=[
-                        _DISTRIBUTION.SsmParameterConfigurationProperty(
-                            parameter_name=self.parameter_name, data_type="aws:ec2:image"
-                        )
-                    ],
-                )
-            ],
-        )
+        infrastructure = self._infrastructure(where, list(instance_types), log_bucket, topic, all_tags)
+        distribution = self._distribution(all_tags)
         pipeline = imagebuilder.CfnImagePipeline(
             self,
             "Resource",
             name=name,
-            description=f"Ultracluster release {release} for {orchestrator}; id in {self.parameter_name}",
+            description=f"{_description(self.recipe)}; id in {self.parameter_name}",
             image_recipe_arn=recipe.attr_arn,
             infrastructure_configuration_arn=infrastructure.attr_arn,
             distribution_configuration_arn=distribution.attr_arn,
@@ -225,13 +184,7 @@ class ImageBuilderPipeline(Construct):
             image_tests_configuration=_PIPELINE.ImageTestsConfigurationProperty(
                 image_tests_enabled=True, timeout_minutes=_TEST_MINUTES
             ),
-            schedule=_PIPELINE.ScheduleProperty(
-                schedule_expression=schedule,
-                pipeline_execution_start_condition="EXPRESSION_MATCH_ONLY",
-                auto_disable_policy=_PIPELINE.AutoDisablePolicyProperty(failure_count=_FAILURES),
-            )
-            if schedule
-            else None,
+            schedule=_schedule(schedule),
             status="ENABLED",
         )
         # a build that starts before them could do nothing
@@ -242,6 +195,60 @@ class ImageBuilderPipeline(Construct):
         )
         self.pipeline_arn = pipeline.attr_arn
         self.resource = pipeline
+
+    def _infrastructure(
+        self,
+        subnet: ec2.ISubnet,
+        instance_types: list[str],
+        log_bucket: s3.IBucket | None,
+        topic: sns.ITopic | None,
+        tags: Mapping[str, str],
+    ) -> imagebuilder.CfnInfrastructureConfiguration:
+        return imagebuilder.CfnInfrastructureConfiguration(
+            self,
+            "Infrastructure",
+            name=self._name,
+            instance_profile_name=self.build_role.instance_profile.instance_profile_name,
+            instance_types=instance_types or [build_type(self.recipe.architecture)],
+            subnet_id=subnet.subnet_id,
+            security_group_ids=[group.security_group_id for group in self.security_groups],
+            instance_metadata_options=_INFRASTRUCTURE.InstanceMetadataOptionsProperty(
+                http_tokens="required", http_put_response_hop_limit=1
+            ),
+            logging=_INFRASTRUCTURE.LoggingProperty(
+                s3_logs=_INFRASTRUCTURE.S3LogsProperty(
+                    s3_bucket_name=log_bucket.bucket_name, s3_key_prefix=self._name
+                )
+            )
+            if log_bucket
+            else None,
+            sns_topic_arn=topic.topic_arn if topic else None,
+            terminate_instance_on_failure=True,
+            resource_tags=tags,
+        )
+
+    def _distribution(self, tags: Mapping[str, str]) -> imagebuilder.CfnDistributionConfiguration:
+        return imagebuilder.CfnDistributionConfiguration(
+            self,
+            "Distribution",
+            name=self._name,
+            distributions=[
+                _DISTRIBUTION.DistributionProperty(
+                    region=self._stack.region,
+                    # the CDK passes this one on as it is, so its keys are CloudFormation's
+                    ami_distribution_configuration={
+                        "Name": f"{self._name}-{{{{ imagebuilder:buildDate }}}}",
+                        "Description": _description(self.recipe),
+                        "AmiTags": tags,
+                    },
+                    ssm_parameter_configurations=[
+                        _DISTRIBUTION.SsmParameterConfigurationProperty(
+                            parameter_name=self.parameter_name, data_type="aws:ec2:image"
+                        )
+                    ],
+                )
+            ],
+        )
 
     @property
     def connections(self) -> ec2.Connections:
@@ -325,3 +332,17 @@ class ImageBuilderPipeline(Construct):
 _DISTRIBUTION = imagebuilder.CfnDistributionConfiguration
 _INFRASTRUCTURE = imagebuilder.CfnInfrastructureConfiguration
 _PIPELINE = imagebuilder.CfnImagePipeline
+
+
+def _description(recipe: Recipe) -> str:
+    return f"Ultracluster release {recipe.release} for {recipe.orchestrator}"
+
+
+def _schedule(expression: str | None) -> imagebuilder.CfnImagePipeline.ScheduleProperty | None:
+    if not expression:
+        return None
+    return _PIPELINE.ScheduleProperty(
+        schedule_expression=expression,
+        pipeline_execution_start_condition="EXPRESSION_MATCH_ONLY",
+        auto_disable_policy=_PIPELINE.AutoDisablePolicyProperty(failure_count=_FAILURES),
+    )

@@ -108,29 +108,7 @@ class ClusterNetwork(Construct):
             for place, block in secondary_blocks(network).items()
         }
         self.route_table_id: str | None = None
-        if network.subnet:
-            self.subnet = existing_subnet(self, "Nodes", network.subnet.id)
-        else:
-            cfn = zone_subnet(
-                self,
-                "NodeSubnet",
-                vpc_id,
-                subnets.nodes,
-                network.zone_id,
-                removal_policy=removal_policy,
-                ipv6=self._ipv6_block() if ipv6 else None,
-                block=self._block_of(subnets.nodes),
-                vpc=self._made,
-            )
-            routes = associated_routes(self, "NodeRoutes", vpc_id, cfn)
-            self.route_table_id = routes.attr_route_table_id
-            self.subnet = existing_subnet(
-                self,
-                "Nodes",
-                cfn.attr_subnet_id,
-                route_table_id=self.route_table_id,
-                availability_zone=cfn.attr_availability_zone,
-            )
+        self.subnet = self._node_subnet(vpc_id, subnets.nodes, ipv6)
         self.further_subnets: dict[str, ec2.ISubnet] = {}
         self.further_route_table_ids: dict[str, str] = {}
         for zone, further in network.further_zones.items():
@@ -153,24 +131,49 @@ class ClusterNetwork(Construct):
                 flow_log_key=flow_log_key,
                 ipv6=ipv6,
             )
-            for one in self.further_subnets.values():
-                established: object = one.internet_connectivity_established
+            for subnet in self.further_subnets.values():
+                established: object = subnet.internet_connectivity_established
                 if isinstance(established, DependencyGroup):
                     established.add(*self.egress.routes, *self.egress.endpoints)
         if subnets.database and second_zone_id:
-            for name, cidr, zone in zip(
-                ("DatabaseSubnetA", "DatabaseSubnetB"),
-                subnets.database,
-                # RDS takes one subnet of a Local Zone, or two of zones of the Region
-                (parent_zone(network) or network.zone_id, second_zone_id),
-                strict=True,
-            ):
-                made = self._subnet(name, vpc_id, cidr, zone)
-                self.database_subnets.append(self._imported(name, made))
+            self._add_database_subnets(vpc_id, subnets.database, second_zone_id)
         if subnets.control_plane and control_plane_zone_id and self.route_table_id:
             zones = (control_plane_zone(network), control_plane_zone_id)
             cidrs = dict(zip(zones, subnets.control_plane, strict=True))
             self._control_plane(vpc_id, self.route_table_id, cidrs)
+
+    def _node_subnet(self, vpc_id: str, cidr: IPv4Network, ipv6: bool) -> ec2.ISubnet:
+        network = self._network
+        if network.subnet:
+            return existing_subnet(self, "Nodes", network.subnet.id)
+        subnet = zone_subnet(
+            self,
+            "NodeSubnet",
+            vpc_id,
+            cidr,
+            network.zone_id,
+            removal_policy=self._removal_policy,
+            ipv6=self._ipv6_block() if ipv6 else None,
+            block=self._block_of(cidr),
+            vpc=self._made,
+        )
+        routes = associated_routes(self, "NodeRoutes", vpc_id, subnet)
+        self.route_table_id = routes.attr_route_table_id
+        return existing_subnet(
+            self,
+            "Nodes",
+            subnet.attr_subnet_id,
+            route_table_id=self.route_table_id,
+            availability_zone=subnet.attr_availability_zone,
+        )
+
+    def _add_database_subnets(self, vpc_id: str, cidrs: Sequence[IPv4Network], second_zone_id: str) -> None:
+        network = self._network
+        # RDS takes one subnet of a Local Zone, or two of zones of the Region
+        zones = (parent_zone(network) or network.zone_id, second_zone_id)
+        for letter, cidr, zone in zip("AB", cidrs, zones, strict=True):
+            name = f"DatabaseSubnet{letter}"
+            self.database_subnets.append(self._imported(name, self._subnet(name, vpc_id, cidr, zone)))
 
     def _further(self, vpc_id: str, zone: str, further: FurtherZone) -> None:
         name = f"Nodes-{zone}"

@@ -44,8 +44,8 @@ def add_alarms(
         database_id: instance of the accounting database that is made here.
         workspace_arn: Prometheus workspace that is made here; one that exists is watched by its owner.
     """
-    wanted = cluster.environment.observability
-    if wanted is None:
+    settings = cluster.environment.observability
+    if settings is None:
         return
     home = Construct(scope, "Alarms")
     for watch in log_watches(cluster):
@@ -61,7 +61,7 @@ def add_alarms(
     if database_id:
         _database(home, cluster, database_id, topic_arn)
     if workspace_arn:
-        _workspace(home, cluster, workspace_arn.rpartition("/")[2], wanted.max_series, topic_arn)
+        _workspace(home, cluster, workspace_arn.rpartition("/")[2], settings.max_series, topic_arn)
     if isinstance(cluster.settings, ParallelCluster) and cluster.settings.monitoring.dashboard:
         _parallelcluster(home, cluster, topic_arn)
 
@@ -131,26 +131,32 @@ def _lustre(
         tell_end=True,
     )
     if facts.data_repositories:
-        for publisher, does in (("AutoExport", "exported to S3"), ("AutoImport", "imported from S3")):
-            add_alarm(
-                scope,
-                f"{publisher}Late",
-                cluster,
-                name=f"{name}-{publisher.lower()}-late",
-                text=f"changes have waited to be {does} for more than an hour. "
-                f"Run: ultracluster preflight {cluster.name}",
-                topic_arn=topic_arn,
-                value=Value(
-                    namespace="AWS/FSx",
-                    metric="AgeOfOldestQueuedMessage",
-                    dimensions={**of, "Publisher": publisher},
-                    statistic="Maximum",
-                ),
-                when="above",
-                threshold=EXPORT_LATE_SECONDS,
-                points=3,
-                tell_end=True,
-            )
+        _data_repositories(scope, cluster, of, topic_arn, name=name)
+
+
+def _data_repositories(
+    scope: Construct, cluster: Cluster, of: Mapping[str, str], topic_arn: str, *, name: str
+) -> None:
+    for publisher, does in (("AutoExport", "exported to S3"), ("AutoImport", "imported from S3")):
+        add_alarm(
+            scope,
+            f"{publisher}Late",
+            cluster,
+            name=f"{name}-{publisher.lower()}-late",
+            text=f"changes have waited to be {does} for more than an hour. "
+            f"Run: ultracluster preflight {cluster.name}",
+            topic_arn=topic_arn,
+            value=Value(
+                namespace="AWS/FSx",
+                metric="AgeOfOldestQueuedMessage",
+                dimensions={**of, "Publisher": publisher},
+                statistic="Maximum",
+            ),
+            when="above",
+            threshold=EXPORT_LATE_SECONDS,
+            points=3,
+            tell_end=True,
+        )
 
 
 def _database(scope: Construct, cluster: Cluster, database: str, topic_arn: str) -> None:
@@ -179,34 +185,38 @@ def _database(scope: Construct, cluster: Cluster, database: str, topic_arn: str)
     )
 
 
+_WORKSPACE = (
+    (
+        "samples-discarded",
+        "DiscardedSamples",
+        "the Prometheus workspace refuses samples; AWS/Prometheus, DiscardedSamples has the reason.",
+    ),
+    (
+        "rules-failed",
+        "RuleEvaluationFailures",
+        "rules of Prometheus fail, so alerts may be silent. The workspace's log group says which rule.",
+    ),
+    (
+        "alerts-undelivered",
+        "AlertManagerNotificationsFailed",
+        "alerts of the Prometheus workspace do not reach the topic. Its log group says why.",
+    ),
+    (
+        "alerts-throttled",
+        "AlertManagerNotificationsThrottled",
+        "the Prometheus workspace holds alerts back: too many at once.",
+    ),
+)
+"""Alarms of a Prometheus workspace: name, metric and text."""
+
+
 def _workspace(
     scope: Construct, cluster: Cluster, workspace: str, max_series: int | None, topic_arn: str
 ) -> None:
     """Amazon Managed Service for Prometheus User Guide, "Use CloudWatch metrics to monitor Amazon Managed
     Service for Prometheus resources" (a metric that is not there is zero); dimensions as in
     aws-observability/terraform-aws-observability-accelerator."""
-    for name, metric, text in (
-        (
-            "samples-discarded",
-            "DiscardedSamples",
-            "the Prometheus workspace refuses samples; AWS/Prometheus, DiscardedSamples has the reason.",
-        ),
-        (
-            "rules-failed",
-            "RuleEvaluationFailures",
-            "rules of Prometheus fail, so alerts may be silent. The workspace's log group says which rule.",
-        ),
-        (
-            "alerts-undelivered",
-            "AlertManagerNotificationsFailed",
-            "alerts of the Prometheus workspace do not reach the topic. Its log group says why.",
-        ),
-        (
-            "alerts-throttled",
-            "AlertManagerNotificationsThrottled",
-            "the Prometheus workspace holds alerts back: too many at once.",
-        ),
-    ):
+    for name, metric, text in _WORKSPACE:
         add_alarm(
             scope,
             metric,

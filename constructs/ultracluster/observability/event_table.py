@@ -190,6 +190,11 @@ def _hyperpod(cluster: Cluster) -> Iterator[Watch]:
         ),
         source=source,
     )
+    yield from _hyperpod_errors(cluster, source, doctor)
+
+
+def _hyperpod_errors(cluster: Cluster, source: str, doctor: str) -> Iterator[Watch]:
+    name = cluster.cluster_name
     yield Watch(
         name="hyperpod-errors",
         pattern=_hyperpod_error(name, "Cluster", "InstanceGroup"),
@@ -240,8 +245,38 @@ def _reservations(cluster: Cluster) -> Iterator[Watch]:
     )
     if not ids:
         return
-    search = f"nodes list {cluster.name}"
+    command = f"nodes list {cluster.name}"
+    yield _capacity_blocks(cluster, ids, command)
     yield Watch(
+        name="reservation-state",
+        pattern={
+            "source": ["aws.ec2"],
+            "detail-type": [
+                f"EC2 Capacity Reservation {state}"
+                for state in ("Active", "Delayed", "Unsupported", "Failed", "Expired")
+            ],
+            "detail": {"capacity-reservation-id": ids},
+        },
+        paths={"id": "$.detail.capacity-reservation-id", "state": "$.detail.state"},
+        text=_told(cluster, "capacity reservation <id> is <state>.", command),
+        source="Amazon EC2 User Guide, Monitor state changes for future-dated Capacity Reservations",
+    )
+    yield Watch(
+        name="reservation-unused",
+        pattern={
+            "source": ["aws.health"],
+            "detail-type": ["AWS Health Event"],
+            "resources": ids,
+            "detail": {"eventTypeCode": [{"prefix": "AWS_EC2_ODCR_UNDERUTILIZATION_NOTIFICATION"}]},
+        },
+        paths={"what": "$.resources"},
+        text=_told(cluster, "<what> is paid for and less than 20 % of it is used.", command),
+        source="Amazon EC2 User Guide, Monitor Capacity Reservations usage with EventBridge",
+    )
+
+
+def _capacity_blocks(cluster: Cluster, ids: list[str], command: str) -> Watch:
+    return Watch(
         name="capacity-block",
         pattern={
             "source": ["aws.ec2"],
@@ -260,37 +295,9 @@ def _reservations(cluster: Cluster) -> Iterator[Watch]:
         text=_told(
             cluster,
             "<what>: block <block> ends <end>; instances go from 30 minutes before: save a checkpoint.",
-            search,
+            command,
         ),
         source="Amazon EC2 User Guide, Monitor Capacity Blocks using EventBridge",
-    )
-    yield Watch(
-        name="reservation-state",
-        pattern={
-            "source": ["aws.ec2"],
-            "detail-type": [
-                f"EC2 Capacity Reservation {state}"
-                for state in ("Active", "Delayed", "Unsupported", "Failed", "Expired")
-            ],
-            "detail": {"capacity-reservation-id": ids},
-        },
-        paths={"id": "$.detail.capacity-reservation-id", "state": "$.detail.state"},
-        text=_told(cluster, "capacity reservation <id> is <state>.", search),
-        source="Amazon EC2 User Guide, Monitor state changes for future-dated Capacity Reservations",
-    )
-    yield Watch(
-        name="reservation-unused",
-        pattern={
-            "source": ["aws.health"],
-            "detail-type": ["AWS Health Event"],
-            "resources": ids,
-            "detail": {"eventTypeCode": [{"prefix": "AWS_EC2_ODCR_UNDERUTILIZATION_NOTIFICATION"}]},
-        },
-        paths={"what": "$.resources"},
-        text=_told(
-            cluster, "<what> is paid for and less than 20 % of it is used.", f"nodes list {cluster.name}"
-        ),
-        source="Amazon EC2 User Guide, Monitor Capacity Reservations usage with EventBridge",
     )
 
 

@@ -48,19 +48,7 @@ locals {{
 
   associate_public_ip_address = false
 
-  communicator              = "ssh"
-  ssh_interface             = "session_manager"
-  ssh_username              = "{base.user}"
-  ssh_timeout               = "15m"
-  ssh_clear_authorized_keys = true
-  temporary_key_pair_type   = "ed25519"
-
-  metadata_options {{
-    http_endpoint               = "enabled"
-    http_tokens                 = "required"
-    http_put_response_hop_limit = 1
-  }}
-
+{_access(base)}
 {_volume(base)}
   tags            = local.tags
   snapshot_tags   = local.tags
@@ -73,6 +61,23 @@ build {{
 
 {_provisioner(_bake_commands(recipe), 'environment_vars = ["SCRIPTS_URI=${var.scripts_uri}"]')}
 {_provisioner([CLEAN], "skip_clean       = true # what it would remove is gone by then")}}}
+"""
+
+
+def _access(base: ImageBase) -> str:
+    return f"""\
+  communicator              = "ssh"
+  ssh_interface             = "session_manager"
+  ssh_username              = "{base.user}"
+  ssh_timeout               = "15m"
+  ssh_clear_authorized_keys = true
+  temporary_key_pair_type   = "ed25519"
+
+  metadata_options {{
+    http_endpoint               = "enabled"
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1
+  }}
 """
 
 

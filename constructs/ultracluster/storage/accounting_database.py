@@ -267,51 +267,7 @@ class AccountingDatabase(_Database):
         group = security_group or self._own_group(vpc, stays)
         within = list(_private(vpc) if subnets is None else subnets)
         require_tls = config.require_tls is True
-        subnet_group = rds.CfnDBSubnetGroup(
-            self,
-            "Subnets",
-            db_subnet_group_description="Slurm accounting",
-            subnet_ids=[subnet.subnet_id for subnet in within],
-        )
-        version = config.engine_version
-        engine = rds.DatabaseInstanceEngine.mysql(
-            version=rds.MysqlEngineVersion.of(version, version.rpartition(".")[0])
-        )
-        self.resource = instance = rds.DatabaseInstance(
-            self,
-            "Resource",
-            engine=engine,
-            instance_type=ec2.InstanceType(config.instance_class),
-            vpc=vpc,
-            subnet_group=rds.SubnetGroup.from_subnet_group_name(self, "SubnetGroup", subnet_group.ref),
-            security_groups=[group],
-            multi_az=config.multi_az,
-            allocated_storage=config.storage_gib,
-            max_allocated_storage=None if holds_token(config.storage_gib) else config.storage_gib * 4,
-            storage_type=rds.StorageType.GP3,
-            storage_encrypted=True,
-            storage_encryption_key=key,
-            publicly_accessible=False,
-            auto_minor_version_upgrade=True,
-            credentials=rds.Credentials.from_generated_secret(_MASTER, encryption_key=key),
-            backup_retention=Duration.days(config.backup_retention_days),
-            copy_tags_to_snapshot=True,
-            removal_policy=removal_policy,
-            cloudwatch_logs_exports=["error", "slowquery"],  # observability.log_groups settles their groups
-            parameter_group=rds.ParameterGroup(
-                self,
-                "Parameters",
-                engine=engine,
-                description="slurmdbd",
-                parameters={
-                    # lock wait and packet size that roll-ups and archives need
-                    "innodb_lock_wait_timeout": "900",
-                    "max_allowed_packet": "16777216",
-                    # TLS is always offered; `Traits.slurmdbd_tls` says whose slurmdbd is known to use it
-                    "require_secure_transport": "ON" if require_tls else "OFF",
-                },
-            ),
-        )
+        self.resource = instance = self._instance(vpc, within, group, removal_policy)
         assert instance.secret is not None
         self.endpoint = instance.db_instance_endpoint_address
         self.port = _PORT
@@ -331,6 +287,60 @@ class AccountingDatabase(_Database):
         acknowledge(self, ACCEPTED | {"AwsSolutions-RDS10": UNPROTECTED if leaves else LATER})
         if not config.multi_az:
             acknowledge(self, {"AwsSolutions-RDS3": "multi_az is off: a stop of accounting holds no job up."})
+
+    def _instance(
+        self,
+        vpc: ec2.IVpc,
+        subnets: Sequence[ec2.ISubnet],
+        group: ec2.ISecurityGroup,
+        removal_policy: RemovalPolicy,
+    ) -> rds.DatabaseInstance:
+        config = self.config
+        subnet_group = rds.CfnDBSubnetGroup(
+            self,
+            "Subnets",
+            db_subnet_group_description="Slurm accounting",
+            subnet_ids=[subnet.subnet_id for subnet in subnets],
+        )
+        version = config.engine_version
+        engine = rds.DatabaseInstanceEngine.mysql(
+            version=rds.MysqlEngineVersion.of(version, version.rpartition(".")[0])
+        )
+        return rds.DatabaseInstance(
+            self,
+            "Resource",
+            engine=engine,
+            instance_type=ec2.InstanceType(config.instance_class),
+            vpc=vpc,
+            subnet_group=rds.SubnetGroup.from_subnet_group_name(self, "SubnetGroup", subnet_group.ref),
+            security_groups=[group],
+            multi_az=config.multi_az,
+            allocated_storage=config.storage_gib,
+            max_allocated_storage=None if holds_token(config.storage_gib) else config.storage_gib * 4,
+            storage_type=rds.StorageType.GP3,
+            storage_encrypted=True,
+            storage_encryption_key=self.key,
+            publicly_accessible=False,
+            auto_minor_version_upgrade=True,
+            credentials=rds.Credentials.from_generated_secret(_MASTER, encryption_key=self.key),
+            backup_retention=Duration.days(config.backup_retention_days),
+            copy_tags_to_snapshot=True,
+            removal_policy=removal_policy,
+            cloudwatch_logs_exports=["error", "slowquery"],  # observability.log_groups settles their groups
+            parameter_group=rds.ParameterGroup(
+                self,
+                "Parameters",
+                engine=engine,
+                description="slurmdbd",
+                parameters={
+                    # lock wait and packet size that roll-ups and archives need
+                    "innodb_lock_wait_timeout": "900",
+                    "max_allowed_packet": "16777216",
+                    # TLS is always offered; `Traits.slurmdbd_tls` says whose slurmdbd is known to use it
+                    "require_secure_transport": "ON" if config.require_tls is True else "OFF",
+                },
+            ),
+        )
 
     def _user_secret(self) -> secretsmanager.ISecret:
         secret = secretsmanager.Secret(
@@ -413,14 +423,14 @@ class _ImportedDatabase(_Database):
 
 def _private(vpc: ec2.IVpc) -> Sequence[ec2.ISubnet]:
     """Private subnets of the VPC, in two zones at least."""
-    found = [*vpc.private_subnets, *vpc.isolated_subnets]
-    if len(found) < 2:
+    subnets = [*vpc.private_subnets, *vpc.isolated_subnets]
+    if len(subnets) < 2:
         raise ValueError(
             "AccountingDatabase: RDS requires subnets in two zones, and the VPC has "
-            f"{len(found) or 'no'} private one{'' if len(found) == 1 else 's'}. Instead: "
+            f"{len(subnets) or 'no'} private one{'' if len(subnets) == 1 else 's'}. Instead: "
             "subnets=[...] with two private subnets in two zones"
         )
-    return found
+    return subnets
 
 
 LATER = "Deletion protection is switched on in a later stack: from the start it would block a rollback."

@@ -72,15 +72,7 @@ def lock_environment(
     """
     target = lock_file_of(file)
     release = load_release(environment.software.release)
-    remedy = "remove it, or take back the one that was committed"
-    try:
-        earlier = environment_lock(target)
-    except InvalidLockError as error:
-        raise InvalidLockError(f"{error}\n{remedy}") from None
-    if earlier and earlier.environment != environment.name:
-        raise InvalidLockError(
-            f"{target} is of environment {earlier.environment}, not {environment.name}: {remedy}"
-        )
+    earlier = _earlier_lock(environment, target)
     day = (today or date.today()).isoformat()
     before: dict[str, Any] = (
         earlier.model_dump(mode="json", by_alias=True, exclude_none=True) if earlier else {}
@@ -110,6 +102,24 @@ def lock_environment(
         if not target.exists() or target.read_text(encoding="utf-8") != text:
             write(target, text)
     return results
+
+
+def _earlier_lock(environment: Environment, file: Path) -> EnvironmentLock | None:
+    """The environment's lock as it is, None where there is none.
+
+    Raises:
+        InvalidLockError: it is damaged, or of another environment.
+    """
+    remedy = "remove it, or take back the one that was committed"
+    try:
+        earlier = environment_lock(file)
+    except InvalidLockError as error:
+        raise InvalidLockError(f"{error}\n{remedy}") from None
+    if earlier and earlier.environment != environment.name:
+        raise InvalidLockError(
+            f"{file} is of environment {earlier.environment}, not {environment.name}: {remedy}"
+        )
+    return earlier
 
 
 def needs_of(environment: Environment, release: Release) -> Iterator[Need]:

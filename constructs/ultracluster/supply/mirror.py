@@ -59,6 +59,35 @@ class Mirrored:
     """How many packages there are for each `<os>-<arch>`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What of a release is mirrored."""
+
+    packages: bool = True
+    """Packages of repositories, too."""
+    only: Callable[[str, str], bool] = lambda system, arch: True
+    """Whether files and packages of this operating system and processor are mirrored."""
+    optional: Collection[str] = ()
+    """Optional components that are mirrored, too."""
+    renew: bool = False
+    """Choose packages again, although the lock file records some."""
+
+    def of(self, release: Release) -> Release:
+        """The release with these components, and their files for these systems."""
+        components = {
+            name: part.model_copy(update={"artifacts": tuple(
+                artifact for artifact in part.artifacts
+                if any(
+                    self.only(system, arch)
+                    for system in artifact.os or release.systems for arch in artifact.arch
+                )
+            )})
+            for name, part in release.components.items()
+            if part.need != "optional" or name in self.optional
+        }  # fmt: skip
+        return release.model_copy(update={"components": components})
+
+
 @dataclass(frozen=True, slots=True)
 class _Item:
     component: str
@@ -77,11 +106,8 @@ def mirror_release(
     jobs: int = 4,
     dry_run: bool = False,
     progress: Progress | None = None,
-    packages: bool = True,
-    only: Callable[[str, str], bool] = lambda system, arch: True,
-    asked: Collection[str] = (),
+    selection: Selection | None = None,
     lock: EnvironmentLock | None = None,
-    renew: bool = False,
     archives: dict[str, Any] | None = None,
 ) -> Mirrored:
     """Bring every file and package of the lock file `file` to `s3://bucket/prefix`.
@@ -95,11 +121,8 @@ def mirror_release(
         kms_key: encrypt with this KMS key instead of the bucket's default.
         jobs: downloads at a time.
         dry_run: only say what would be uploaded; indexes of repositories are read nevertheless.
-        packages: packages of repositories, too.
-        only: whether files and packages for this operating system and processor are wanted.
-        asked: optional components that are wanted, too.
+        selection: what is brought; all but optional components by default.
         lock: the lock of the environment that the mirror is for, which completes the release.
-        renew: choose packages again, although the lock file records some.
         archives: the distributions' own archives; those of this package by default.
 
     Raises:
@@ -107,23 +130,24 @@ def mirror_release(
         MissingExtraError: packages have to be chosen, and `ultracluster[mirror]` is not installed.
         MirrorError: something is missing; the lock file was then not written.
     """
+    selection = selection or Selection()
     whole = completed(read_lock(file), lock)
-    release = _scoped(whole, only, asked)
-    pairs = [pair for pair in systems(release) if only(*pair)] if packages else []
-    extra: dict[str, str] = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key} if kms_key else {}
+    release = selection.of(whole)
+    pairs = [pair for pair in systems(release) if selection.only(*pair)] if selection.packages else []
+    encryption = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key} if kms_key else {}
     place = "/".join(part for part in (prefix.strip("/"), release.release) if part)
-    target = Bucket(s3, bucket, place, extra)
+    target = Bucket(s3, bucket, place, encryption)
     items = _items(release, target, unlocked(release, pairs))
-    not_asked = [
+    optional = [
         f"{name}: it is optional, `--component {name}` asks for it"
         for name in whole.components
         if name not in release.components
     ]
     result = Mirrored(
-        left_out=left_out(release, pairs) + not_asked, lock=target.key(f"{release.release}.lock")
+        left_out=left_out(release, pairs) + optional, lock=target.key(f"{release.release}.lock")
     )
     target.reach()
-    sets = _package_sets(release, pairs, target, cache, renew, archives or known_archives())
+    sets = _package_sets(release, pairs, target, cache, selection.renew, archives or known_archives())
     for chosen in sets:
         result.package_sets[chosen.name] = len(chosen.packages)
         items += _package_items(chosen, target, items)
@@ -132,16 +156,20 @@ def mirror_release(
         for listed in chosen.files:
             _made_here(listed, target.key(measure(listed).sha256[:16], listed.name), target, dry_run, result)
     if not dry_run:
-        try:
-            record_package_sets(file, {chosen.name: chosen.sha256 for chosen in sets})
-        except OSError as error:
-            raise MirrorError(
-                [f"{file}: the packages cannot be recorded in it ({error.strerror or error})"]
-            ) from None
+        _record(file, sets)
     _made_here(file, result.lock, target, dry_run, result)
     result.uploaded.sort()
     result.present.sort()
     return result
+
+
+def _record(file: Path, sets: Sequence[MirroredPackages]) -> None:
+    try:
+        record_package_sets(file, {chosen.name: chosen.sha256 for chosen in sets})
+    except OSError as error:
+        raise MirrorError(
+            [f"{file}: the packages cannot be recorded in it ({error.strerror or error})"]
+        ) from None
 
 
 _EXPECTED = (
@@ -154,19 +182,6 @@ _EXPECTED = (
     Boto3Error,
     ClientError,
 )
-
-
-def _scoped(release: Release, only: Callable[[str, str], bool], asked: Collection[str]) -> Release:
-    """The release without what is optional and not asked for, and without files for other systems."""
-    components = {
-        name: part.model_copy(update={"artifacts": tuple(
-            artifact for artifact in part.artifacts
-            if any(only(system, arch) for system in artifact.os or release.systems for arch in artifact.arch)
-        )})
-        for name, part in release.components.items()
-        if part.need != "optional" or name in asked
-    }  # fmt: skip
-    return release.model_copy(update={"components": components})
 
 
 def _items(release: Release, target: Bucket, unlocked_keys: list[str]) -> list[_Item]:
@@ -188,11 +203,11 @@ def _items(release: Release, target: Bucket, unlocked_keys: list[str]) -> list[_
 
 
 def _package_items(chosen: MirroredPackages, target: Bucket, others: Sequence[_Item]) -> list[_Item]:
-    there = {item.key for item in others}
+    other_keys = {item.key for item in others}
     items = {
         key: _Item(f"packages of {chosen.name}", artifact, key)
         for artifact in chosen.packages
-        if (key := target.key_of(artifact)) not in there
+        if (key := target.key_of(artifact)) not in other_keys
     }
     return list(items.values())
 
@@ -210,8 +225,8 @@ def _package_sets(
     reasons: list[str] = []
     for system, arch in pairs:
         try:
-            found = None if renew else recorded(release, system, arch, cache, target.content)
-            sets.append(found or resolve(release, system, arch, cache, archives))
+            earlier = None if renew else recorded(release, system, arch, cache, target.content)
+            sets.append(earlier or resolve(release, system, arch, cache, archives))
         except _EXPECTED as error:
             reasons.append(f"packages of {system}-{arch}: {words(error)}")
     if reasons:

@@ -14,7 +14,7 @@ from constructs import Construct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.karpenter_group import EksKarpenterGroup
 from ultracluster.clusters.eks.nodes import EksNodeGroup
-from ultracluster.clusters.eks.system import add_system
+from ultracluster.clusters.eks.system import System, add_system
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.eks.workers import add_workers
 from ultracluster.clusters.given import MadeCluster, control_plane_subnets_of
@@ -112,15 +112,15 @@ class EksCluster(MadeCluster):
                 refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        made = self._take(Eks, locals())
-        allow_use(self, self.key, *made.cluster.launched_by)
-        assert made.cluster.kubernetes
+        given = self._take(Eks, locals())
+        allow_use(self, self.key, *given.cluster.launched_by)
+        assert given.cluster.kubernetes
         control_plane_subnets = control_plane_subnets_of(self, control_plane_subnets, vpc)
         self.control_plane = plane = EksControlPlane(
             self,
             "ControlPlane",
-            cluster_name=made.cluster.cluster_name,
-            config=made.cluster.kubernetes,
+            cluster_name=given.cluster.cluster_name,
+            config=given.cluster.kubernetes,
             vpc=vpc,
             subnets=control_plane_subnets,
             security_groups=self.security_groups,
@@ -128,11 +128,11 @@ class EksCluster(MadeCluster):
             removal_policy=removal_policy,
         )
         self.cluster_name, self.cluster_arn = plane.cluster_name, plane.cluster_arn
-        with made.in_words_of_rules():
+        with given.in_words_of_rules():
             system = add_system(
                 Construct(self, "System"),
-                made.cluster,
-                configurations=made.configurations,
+                given.cluster,
+                configurations=given.configurations,
                 plane=plane,
                 subnet=subnet,
                 further_subnets=further_subnets,
@@ -143,17 +143,15 @@ class EksCluster(MadeCluster):
             )
             workers = add_workers(
                 Construct(self, "Workers"),
-                made.cluster,
-                configurations=made.configurations,
+                given.cluster,
+                configurations=given.configurations,
                 plane=plane,
                 subnet=subnet,
                 security_groups=self.security_groups,
                 key=self.key,
-                karpenter_profile=system.karpenter.instance_profile.instance_profile_name
-                if system.karpenter
-                else "",
+                karpenter_profile=system.karpenter_profile,
             )
-        names = made.cluster.with_role("system")
+        names = given.cluster.with_role("system")
         self.groups: dict[str, EksNodeGroup | EksKarpenterGroup] = {
             **dict(zip(names, system.groups, strict=True)),
             **workers,
@@ -163,21 +161,24 @@ class EksCluster(MadeCluster):
             for group in workers.values():
                 if isinstance(group, EksKarpenterGroup):
                     group.pool.node.add_dependency(*system.karpenter.ready)
-        managed = [group.role for group in workers.values() if isinstance(group, EksNodeGroup)]
-        self.role: iam.IRole | None = managed[0] if managed else None
-        launched = system.karpenter.node_role if system.karpenter else None
-        found = {"compute": self.role or launched, "system": system.groups[0].role if system.groups else None}
-        self.roles = {cast("Role", name): role for name, role in found.items() if role}
-        self._principal = every([*self.roles.values(), *([launched] if launched else ())])
+        self._set_roles(system, workers)
         give_volumes(
             plane.kubectl,
-            made.cluster,
+            given.cluster,
             lustre=lustre,
             further_lustre=further_lustre,
             open_zfs=open_zfs,
             system=system,
             after=self._admitted(),
         )
+
+    def _set_roles(self, system: System, workers: Mapping[str, EksNodeGroup | EksKarpenterGroup]) -> None:
+        managed = [group.role for group in workers.values() if isinstance(group, EksNodeGroup)]
+        self.role: iam.IRole | None = managed[0] if managed else None
+        launched = system.karpenter.node_role if system.karpenter else None
+        roles = {"compute": self.role or launched, "system": system.groups[0].role if system.groups else None}
+        self.roles = {cast("Role", name): role for name, role in roles.items() if role}
+        self._principal = every([*self.roles.values(), *([launched] if launched else ())])
 
 
 __all__ = ["EksCluster"]

@@ -121,7 +121,6 @@ class EksControlPlane(Construct):
         self.key = key = ClusterKey.of(self, key)
         if logs:
             allow_use(self, key, "logs")
-        log_group = (
             control_plane_logs(
                 self,
                 "Logs",
@@ -130,20 +129,40 @@ class EksControlPlane(Construct):
                 days=config.log_retention_days,
                 removal_policy=removal_policy,
             )
-            if logs
-            else None
-        )
-        arn = arn_of(self, cluster_name)
+        self.cluster = self._add_cluster(vpc, subnets)
+        resource = cast("CfnResource", self.cluster.node.default_child)
+        resource.node.add_dependency(self.node.find_child("Role"))
+        if logs:  # else EKS makes the group, and does not encrypt it
+            resource.node.add_dependency(self.node.find_child("Logs"))
+        # what it applies reaches the API through the group's own rules, and the internet through its routes
+        resource.node.add_dependency(*self.security_groups)
+        for subnet in subnets:
+            resource.node.add_dependency(subnet.internet_connectivity_established)
+        self.cluster_arn = self.cluster.cluster_arn
+        self.cluster_endpoint = self.cluster.cluster_endpoint
+        self.cluster_certificate_authority_data = self.cluster.cluster_certificate_authority_data
+        self.issuer_url: str | None = self.cluster.cluster_open_id_connect_issuer_url
+        self.cluster_security_group_id = self.cluster.cluster_security_group_id
+        self.kubectl_handler_arn = provider_of(self.cluster).service_token
+        self.kubectl = Kubectl(self, cast("eks.ICluster", self.cluster))
+        for number, principal in enumerate(config.admins, start=1):
+            self.cluster.grant_cluster_admin(f"Admin{number}", principal)
+        self.before_nodes: list[IConstruct] = self._node_addons(vpc)
+        add_capabilities(self, config.capabilities, cluster_name=self.cluster.cluster_name)
+
+    def _add_cluster(self, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet]) -> eks.Cluster:
+        """Add the CDK's cluster, with roles whose policies are written out here."""
+        config, endpoint = self._config, self._config.endpoint
+        arn = arn_of(self, self.cluster_name)
         role = handler_role(self, "HandlerRole", cluster_arn=arn)
         # the CDK's grants would be wider
         narrow = role.without_policy_updates()
-        endpoint = config.endpoint
-        self.cluster = eks.Cluster(
+        cluster = eks.Cluster(
             self,
             "Resource",
-            cluster_name=cluster_name,
+            cluster_name=self.cluster_name,
             version=eks.KubernetesVersion.of(config.kubernetes_version),
-            role=control_plane_role(self, "Role", cluster_arn=arn, key=key).without_policy_updates(),
+            role=control_plane_role(self, "Role", cluster_arn=arn, key=self.key).without_policy_updates(),
             vpc=vpc,
             vpc_subnets=[ec2.SubnetSelection(subnets=list(subnets))],
             security_group=self.security_groups[0],
@@ -152,7 +171,7 @@ class EksControlPlane(Construct):
                 if isinstance(endpoint, PublicEndpoint)
                 else eks.EndpointAccess.PRIVATE
             ),
-            secrets_encryption_key=key,
+            secrets_encryption_key=self.key,
             cluster_logging=ALL_LOGS,
             service_ipv4_cidr=config.service_cidr,
             control_plane_scaling_tier=_TIERS[config.scaling_tier],
@@ -170,34 +189,17 @@ class EksControlPlane(Construct):
                 security_groups=self.security_groups,
             ),
         )
-        write_out(self.cluster, key)
+        write_out(cluster, self.key)
         # of a policy that the CDK would have attached to the handler's role; without it nothing is left over
         self.node.try_remove_child("HasEcrPublic")
-        resource = cast("CfnResource", self.cluster.node.default_child)
+        resource = cast("CfnResource", cluster.node.default_child)
         resource.add_property_override("UpgradePolicy.SupportType", config.support.upper())
         if len(self.security_groups) > 1:  # the CDK's construct takes one
             resource.add_property_override(
                 "ResourcesVpcConfig.SecurityGroupIds",
                 [group.security_group_id for group in self.security_groups],
             )
-        resource.node.add_dependency(self.node.find_child("Role"))
-        if log_group:  # else EKS makes it, and does not encrypt it
-            resource.node.add_dependency(log_group)
-        # what it applies reaches the API through the group's own rules, and the internet through its routes
-        resource.node.add_dependency(*self.security_groups)
-        for subnet in subnets:
-            resource.node.add_dependency(subnet.internet_connectivity_established)
-        self.cluster_arn = self.cluster.cluster_arn
-        self.cluster_endpoint = self.cluster.cluster_endpoint
-        self.cluster_certificate_authority_data = self.cluster.cluster_certificate_authority_data
-        self.issuer_url: str | None = self.cluster.cluster_open_id_connect_issuer_url
-        self.cluster_security_group_id = self.cluster.cluster_security_group_id
-        self.kubectl_handler_arn = provider_of(self.cluster).service_token
-        self.kubectl = Kubectl(self, cast("eks.ICluster", self.cluster))
-        for number, principal in enumerate(config.admins, start=1):
-            self.cluster.grant_cluster_admin(f"Admin{number}", principal)
-        self.before_nodes: list[IConstruct] = self._node_addons(vpc)
-        add_capabilities(self, config.capabilities, cluster_name=self.cluster.cluster_name)
+        return cluster
 
     @staticmethod
     def from_cluster_attributes(

@@ -48,6 +48,8 @@ _EFFECTS = {
     "PreferNoSchedule": "PREFER_NO_SCHEDULE",
     "NoExecute": "NO_EXECUTE",
 }
+_SCARCE = ("reservation", "capacity-block")
+"""Kinds of capacity that have no room for one more node during an update."""
 
 
 @jsii.implements(ec2.IConnectable, iam.IGrantable)
@@ -210,7 +212,6 @@ class EksNodeGroup(Construct):
         taints = default_taints(settings, instance_type)
         join = node_config(cluster, labels, taints) if settings.image else None
         purchase = self._add_launch_template(group, scripts, join)
-        scarce = capacity.kind in ("reservation", "capacity-block")
         starts = capacity.starts if isinstance(capacity, CapacityBlock) else None
         count = 0 if starts else settings.count
         self.resource = eks.CfnNodegroup(
@@ -237,7 +238,7 @@ class EksNodeGroup(Construct):
             update_config=eks.CfnNodegroup.UpdateConfigProperty(
                 max_unavailable=max_unavailable,
                 # there is no further instance in a reservation that is full: the old node goes first
-                update_strategy="MINIMAL" if scarce else "DEFAULT",
+                update_strategy="MINIMAL" if capacity.kind in _SCARCE else "DEFAULT",
             ),
             # a pod disruption budget is someone's job
             force_update_enabled=False,

@@ -41,6 +41,11 @@ class System:
     namespaces: IConstruct | None
     """Of teams; claims in them wait for it."""
 
+    @property
+    def karpenter_profile(self) -> str:
+        """Name of the instance profile of Karpenter's nodes; empty without Karpenter."""
+        return self.karpenter.instance_profile.instance_profile_name if self.karpenter else ""
+
 
 def add_system(
     scope: Construct,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -47,8 +48,7 @@ def add_workers(
         cluster: what it is worked out to be.
         configurations: what its nodes read as `cluster.json`.
         plane: the control plane.
-        subnet: of the nodes.
-        security_groups: of the nodes.
+        subnet: of the nodes, as `security_groups` are.
         key: encrypts volumes.
         karpenter_profile: name of `EksKarpenter.instance_profile`, where Karpenter launches groups.
     """
@@ -59,9 +59,7 @@ def add_workers(
     nodes = _Nodes(subnet=subnet, security_groups=security_groups, key=key, scripts=scripts)
     added: dict[str, EksNodeGroup | EksKarpenterGroup] = {}
     if managed:
-        role = node_role(scope, "NodeRole", cluster_arn=plane.cluster_arn, mirror=environment.software.mirror)
-        if scripts:
-            scripts.grant_read(role)
+        role = _node_role(scope, cluster, plane, scripts)
         for name in managed:
             added[name] = EksNodeGroup(
                 scope,
@@ -92,6 +90,16 @@ def add_workers(
             **nodes,
         )
     return added
+
+
+def _node_role(
+    scope: Construct, cluster: Cluster, plane: IEksControlPlane, scripts: NodeScripts | None
+) -> iam.IRole:
+    mirror = cluster.environment.software.mirror
+    role = node_role(scope, "NodeRole", cluster_arn=plane.cluster_arn, mirror=mirror)
+    if scripts:
+        scripts.grant_read(role)
+    return role
 
 
 def _node_scripts(

@@ -164,18 +164,18 @@ class HyperPodEksCluster(MadeCluster):
                 validation.
         """
         super().__init__(scope, construct_id)
-        made = self._take(HyperPodEks, locals())
+        given = self._take(HyperPodEks, locals())
         self._vpc = vpc
-        self._config = cast("HyperPodEks", made.cluster.settings)
+        self._config = cast("HyperPodEks", given.cluster.settings)
         self._further = FurtherNetworks(
-            self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
+            self, cluster=given.cluster, subnets=further_subnets, security_groups=self.security_groups
         )
-        system = parts = None
+        parts = system = None
         if control_plane is None:
             if vpc is None:
                 raise ValueError("HyperPodEksCluster: give control_plane=, or vpc= to make one")
             control_plane_subnets = control_plane_subnets_of(self, control_plane_subnets, vpc)
-            allow_use(self, self.key, *made.cluster.launched_by)
+            allow_use(self, self.key, *given.cluster.launched_by)
             control_plane = EksControlPlane(
                 self,
                 "ControlPlane",
@@ -186,12 +186,12 @@ class HyperPodEksCluster(MadeCluster):
                 security_groups=self.security_groups,
                 key=secrets_key or self.key,
             )
-            with made.in_words_of_rules():
+            with given.in_words_of_rules():
                 parts = Construct(self, "System")
                 system = add_system(
                     parts,
-                    made.cluster,
-                    configurations=made.configurations,
+                    given.cluster,
+                    configurations=given.configurations,
                     plane=control_plane,
                     subnet=subnet,
                     further_subnets=further_subnets,
@@ -201,32 +201,10 @@ class HyperPodEksCluster(MadeCluster):
                     control_plane_subnets=control_plane_subnets,
                 )
         self.control_plane = control_plane
-        self._rights = HyperPodExecutionRole(
-            self,
-            "Role",
-            cluster_name=self.cluster_name,
-            key=self.key,
-            nodes=("compute",),
-            subnet=subnet,
-            further_subnets=list(self._further.subnets.values()),
-            security_groups=self.security_groups,
-            eks_cluster_arn=control_plane.cluster_arn,
-            role=role,
-        )
-        self.role = self._rights.role
-        self.roles = {"compute": self.role}
-        if system and system.groups:  # one role for all of them
-            self.roles["system"] = system.groups[0].role
-        self._principal = every(self.roles.values())
-        for group in self._groups.values():
-            if group.restricted:  # their jobs have no role but this one
-                self._rights.grant_data(reads=group.restricted.reads, writes=group.restricted.writes)
-        software = made.cluster.environment.software
-        if software.mirror:
-            self._rights.grant_read_mirror(software.mirror)
+        self._set_rights(control_plane, subnet, role, system)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-        with made.in_words_of_rules():
-            bundle = self._upload(made, upload_role)
+        with given.in_words_of_rules():
+            bundle = self._upload(given, upload_role)
             first = self._prepare(agent_image)
             self.resource = self._resource(subnet, bundle)
         accept_pins(self.resource, self.cluster)
@@ -247,23 +225,51 @@ class HyperPodEksCluster(MadeCluster):
         if system:
             self._give_to_jobs(system, subnet, lustre, further_lustre, open_zfs)
 
+    def _set_rights(
+        self, plane: IEksControlPlane, subnet: ec2.ISubnet, role: iam.IRole | None, system: System | None
+    ) -> None:
+        """Roles of the nodes, with what groups and the mirror add to them."""
+        self._rights = HyperPodExecutionRole(
+            self,
+            "Role",
+            cluster_name=self.cluster_name,
+            key=self.key,
+            nodes=("compute",),
+            subnet=subnet,
+            further_subnets=list(self._further.subnets.values()),
+            security_groups=self.security_groups,
+            eks_cluster_arn=plane.cluster_arn,
+            role=role,
+        )
+        self.role = self._rights.role
+        self.roles = {"compute": self.role}
+        if system and system.groups:  # one role for all of them
+            self.roles["system"] = system.groups[0].role
+        self._principal = every(self.roles.values())
+        for group in self._groups.values():
+            if group.restricted:  # their jobs have no role but this one
+                self._rights.grant_data(reads=group.restricted.reads, writes=group.restricted.writes)
+        mirror = self.cluster.environment.software.mirror
+        if mirror:
+            self._rights.grant_read_mirror(mirror)
+
     @property
     def _groups(self) -> dict[str, Group]:
         """HyperPod's; those of system nodes are managed by EKS."""
         return self.cluster.with_role("compute")
 
-    def _upload(self, made: Given, role: iam.IRole | None) -> ScriptBundle:
-        files = NodeFiles.of(EKS_ENTRY.removesuffix(".sh"), release=made.configurations.release)
+    def _upload(self, given: Given, role: iam.IRole | None) -> ScriptBundle:
+        files = NodeFiles.of(EKS_ENTRY.removesuffix(".sh"), release=given.configurations.release)
         bundle = ScriptBundle(
             self,
             "Scripts",
             bucket=self.scripts_bucket,
             name=self.cluster_name,
             bundles=files.bundles(
-                made.configurations.by_group,
+                given.configurations.by_group,
                 [name for name, group in self._groups.items() if group.restricted is None],
             ),
-            others=tools(made.configurations.of_all),
+            others=tools(given.configurations.of_all),
             role=role,
         )
         self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)

@@ -144,10 +144,10 @@ class HyperPodSlurmCluster(MadeCluster):
                 refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        made = self._take(HyperPodSlurm, locals())
-        self._config = cast("HyperPodSlurm", made.cluster.settings)
+        given = self._take(HyperPodSlurm, locals())
+        self._config = cast("HyperPodSlurm", given.cluster.settings)
         self._further = FurtherNetworks(
-            self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
+            self, cluster=given.cluster, subnets=further_subnets, security_groups=self.security_groups
         )
         self._rights = self._make_rights(subnet, role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
@@ -161,17 +161,17 @@ class HyperPodSlurmCluster(MadeCluster):
                 accounting.accounting.secret_arn, accounting.accounting.secret_key_arn
             )
         ways = let_ask_directory(
-            self, made.cluster, rights=self._distinct_rights, security_groups=self.security_groups
+            self, given.cluster, rights=self._distinct_rights, security_groups=self.security_groups
         )
-        self.job_role = job_role(self, made.cluster, self.roles)
-        let_write_metrics(made.cluster, metrics, self.roles.values())
+        self.job_role = job_role(self, given.cluster, self.roles)
+        let_write_metrics(given.cluster, metrics, self.roles.values())
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-            if made.cluster.runs_scripts
+            if given.cluster.runs_scripts
             else None
         )
-        with made.in_words_of_rules():
-            self._bundle = self._upload(made, upload_role)
+        with given.in_words_of_rules():
+            self._bundle = self._upload(given, upload_role)
             self.resource = self._resource(subnet, accounting)
         accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
@@ -239,23 +239,23 @@ class HyperPodSlurmCluster(MadeCluster):
             ],
         )
 
-    def _upload(self, made: Given, role: iam.IRole | None) -> ScriptBundle | None:
+    def _upload(self, given: Given, role: iam.IRole | None) -> ScriptBundle | None:
         if self.scripts_bucket is None:
             return None
         entry = ENTRIES[self._config.lifecycle].removesuffix(".sh")
-        files = NodeFiles.of(entry, release=made.configurations.release)
+        files = NodeFiles.of(entry, release=given.configurations.release)
         bundle = ScriptBundle(
             self,
             "Scripts",
             bucket=self.scripts_bucket,
             name=self.cluster_name,
-            bundles=files.bundles(made.configurations.by_group, list(made.cluster.groups)),
-            others=[*tools(made.configurations.of_all), *state_bundles(made.cluster)],
+            bundles=files.bundles(given.configurations.by_group, list(given.cluster.groups)),
+            others=[*tools(given.configurations.of_all), *state_bundles(given.cluster)],
             deployed_values={
                 "mounts": self._mounts(),
                 **deployed(self.job_role),
-                **state_deployed(made.cluster, self.scripts_bucket),
-                **metrics_deployed(made.cluster, self._parts.metrics),
+                **state_deployed(given.cluster, self.scripts_bucket),
+                **metrics_deployed(given.cluster, self._parts.metrics),
             },
             role=role,
         )

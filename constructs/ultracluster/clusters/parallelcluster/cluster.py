@@ -150,33 +150,33 @@ class ParallelClusterCluster(MadeCluster):
                 would refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        made = self._take(ParallelCluster, locals(), longest_name=LONGEST_NAME)
-        self._settings = cast("ParallelCluster", made.cluster.settings)
+        given = self._take(ParallelCluster, locals(), longest_name=LONGEST_NAME)
+        self._settings = cast("ParallelCluster", given.cluster.settings)
         self._retain = removal_policy is not RemovalPolicy.DESTROY
         self.cluster_arn = Stack.of(self).format_arn(
             service="cloudformation", resource="stack", resource_name=f"{self.cluster_name}/*"
         )
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-        software = made.cluster.environment.software
+        software = given.cluster.environment.software
         self.policies = self._node_policies(software.mirror)
-        self.job_role = job_role_by_path(self, made.cluster, self.policies)
+        self.job_role = job_role_by_path(self, given.cluster, self.policies)
         for policy in self.policies.values():
-            policy.add_statements(*write_statements(made.cluster, metrics))
-        with made.in_words_of_rules():
+            policy.add_statements(*write_statements(given.cluster, metrics))
+        with given.in_words_of_rules():
             self._scripts = ParallelClusterScripts(
                 self,
                 "Scripts",
                 bucket=self.scripts_bucket,
-                cluster=made.cluster,
-                locked=None if made.from_file else {},
+                cluster=given.cluster,
+                locked=None if given.from_file else {},
                 # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
                 deployed_values={
                     "mounts": told(
                         lustre.mount if lustre else None, further_lustre=mounts_of(further_lustre)
                     ),
                     **deployed(self.job_role),
-                    **state_deployed(made.cluster, self.scripts_bucket),
-                    **metrics_deployed(made.cluster, metrics),
+                    **state_deployed(given.cluster, self.scripts_bucket),
+                    **metrics_deployed(given.cluster, metrics),
                 },
             )
         # a login node that fetches the newest script must have the rights that it asks for
@@ -184,17 +184,32 @@ class ParallelClusterCluster(MadeCluster):
         self.roles = {}
         self._principal = every(one.grant_principal for one in self.policies.values())
         use_bucket_key(self.scripts_bucket, self.key, self)
-        password = None
-        if accounting:
+        self.values = self._deployed_values(subnet, vpc.vpc_id if vpc else vpc_id)
+        self.resource: CustomResource | None = None
+        self.head_node_instance_id: str | None = None
+        if self._settings.deploy_with == "cloudformation":
+            with given.in_words_of_rules():
+                self.resource = self._make()
+            self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
+            self.resource.node.add_dependency(
+                *waits_of_nodes(subnet, self.security_groups),
+                *self._admitted(),
+                *(self._ways_out(vpc) if vpc else ()),
+            )
+
+    def _deployed_values(self, subnet: ec2.ISubnet, vpc_id: str | None) -> DeployedValues:
+        """What the configuration is given at deploy, with the secret and the groups that it names."""
+        parts, password = self._parts, None
+        if parts.accounting:
             password = PlainPasswordSecret(
-                self, "Password", secret_arn=accounting.accounting.secret_arn, key=self.key
+                self, "Password", secret_arn=parts.accounting.accounting.secret_arn, key=self.key
             )
         first, *further = (group.security_group_id for group in self.security_groups)
-        pools = self._ssh_groups(vpc.vpc_id if vpc else vpc_id)
-        self.values = DeployedValues(
+        pools = self._ssh_groups(vpc_id)
+        return DeployedValues(
             subnet_id=subnet.subnet_id,
             further_subnet_ids=",".join(
-                f"{zone}={one.subnet_id}" for zone, one in (further_subnets or {}).items()
+                f"{zone}={other.subnet_id}" for zone, other in (parts.further_subnets or {}).items()
             ),
             security_group_id=first,
             further_security_groups=",".join(further),
@@ -204,26 +219,15 @@ class ParallelClusterCluster(MadeCluster):
             scripts_bucket=self.scripts_bucket.bucket_name,
             scripts_prefix=self._scripts.prefix,
             queue_scripts=self._scripts.queues,
-            lustre_id=lustre.file_system_id if lustre else "",
+            lustre_id=parts.lustre.file_system_id if parts.lustre else "",
             further_lustre_ids=",".join(
-                f"{name}={one.file_system_id}" for name, one in mounts_of(further_lustre).items()
+                f"{name}={mount.file_system_id}" for name, mount in mounts_of(parts.further_lustre).items()
             ),
-            openzfs_volume_id=open_zfs.root_volume_id if open_zfs else "",
-            database_endpoint=accounting.endpoint if accounting else "",
+            openzfs_volume_id=parts.open_zfs.root_volume_id if parts.open_zfs else "",
+            database_endpoint=parts.accounting.endpoint if parts.accounting else "",
             database_secret_arn=password.secret_arn if password else "",
             ssh_groups=",".join(f"{pool}={group.attr_group_id}" for pool, group in pools.items()),
         )
-        self.resource: CustomResource | None = None
-        self.head_node_instance_id: str | None = None
-        if self._settings.deploy_with == "cloudformation":
-            with made.in_words_of_rules():
-                self.resource = self._make()
-            self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
-            self.resource.node.add_dependency(
-                *waits_of_nodes(subnet, self.security_groups),
-                *self._admitted(),
-                *(self._ways_out(vpc) if vpc else ()),
-            )
 
     def _node_policies(self, mirror: str | None) -> dict[Role, iam.ManagedPolicy]:
         """One for each role of node; ParallelCluster attaches it to the roles that it makes."""

@@ -150,29 +150,29 @@ class PcsCluster(MadeCluster):
                 validation.
         """
         super().__init__(scope, construct_id)
-        made = self._take(Pcs, locals(), longest_name=LONGEST_NAME)
-        self._config = cast("Pcs", made.cluster.settings)
+        given = self._take(Pcs, locals(), longest_name=LONGEST_NAME)
+        self._config = cast("Pcs", given.cluster.settings)
         self._subnet = subnet
-        allow_use(self, self.key, *made.cluster.launched_by)
+        allow_use(self, self.key, *given.cluster.launched_by)
         self._rights = self._make_rights(role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
         self.role = self.roles.get("compute") or next(iter(self.roles.values()))
         self._principal = every(self.roles.values())
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-            if made.cluster.runs_scripts
+            if given.cluster.runs_scripts
             else None
         )
         ways = let_ask_directory(
-            self, made.cluster, rights=self._distinct_rights, security_groups=self.security_groups
+            self, given.cluster, rights=self._distinct_rights, security_groups=self.security_groups
         )
-        self.job_role = job_role(self, made.cluster, self.roles)
-        let_write_metrics(made.cluster, metrics, self.roles.values())
+        self.job_role = job_role(self, given.cluster, self.roles)
+        let_write_metrics(given.cluster, metrics, self.roles.values())
         self._scripts: GroupScripts | None = None
-        with made.in_words_of_rules():
+        with given.in_words_of_rules():
             state = arguments(self.cluster, self.scripts_bucket) if self.scripts_bucket else []
             told_at_deploy = [*as_arguments(self._mounts()), *_arguments(self.job_role), *state]
-            self._bundle = self._upload(made, [*told_at_deploy, *metrics_arguments(self.cluster, metrics)])
+            self._bundle = self._upload(given, [*told_at_deploy, *metrics_arguments(self.cluster, metrics)])
             self._make([*self._admitted(), *ways])
 
     def _make_rights(self, given: GivenRoles) -> dict[Role, NodeRole]:
@@ -273,19 +273,19 @@ class PcsCluster(MadeCluster):
         further = {zone: one.subnet_id for zone, one in (self._parts.further_subnets or {}).items()}
         return {self.cluster.environment.network.zone_id: self._subnet.subnet_id, **further}
 
-    def _upload(self, made: Given, told_at_deploy: Sequence[str]) -> ScriptBundle | None:
+    def _upload(self, given: Given, told_at_deploy: Sequence[str]) -> ScriptBundle | None:
         """The scripts in S3, for each group as the one file that PCS hands to its nodes."""
         if self.scripts_bucket is None:
             return None
-        files = NodeFiles.of(ENTRY, release=made.configurations.release)
-        bundles = files.bundles(made.configurations.by_group, list(self.cluster.groups), one_file=True)
+        files = NodeFiles.of(ENTRY, release=given.configurations.release)
+        bundles = files.bundles(given.configurations.by_group, list(self.cluster.groups), one_file=True)
         uploaded = ScriptBundle(
             self,
             "Scripts",
             bucket=self.scripts_bucket,
             name=self.cluster_name,
             bundles=bundles,
-            others=[*tools(made.configurations.of_all), *state_bundles(self.cluster)],
+            others=[*tools(given.configurations.of_all), *state_bundles(self.cluster)],
         )
         checksums = {name: bundle.sha256 for name, bundle in bundles.items()}
         self._scripts = GroupScripts(uris=uploaded.uris, checksums=checksums, arguments=told_at_deploy)
