@@ -8,6 +8,7 @@ access control with Amazon VPC"): half of the rules gives mounts that hang.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
@@ -60,8 +61,8 @@ class ServerConnections(ec2.Connections):
             return
         groups = other.connections.security_groups
         for group in groups:
-            here, there = Stack.of(self._scope), Stack.of(group)
-            scope = self._scope if here.node.addr == there.node.addr else there
+            own, other_stack = Stack.of(self._scope), Stack.of(group)
+            scope = self._scope if own.node.addr == other_stack.node.addr else other_stack
             self.admit(scope, f"Admit{self._scope.node.addr[-8:]}{group.node.addr[-8:]}", clients=group)
         if not groups:
             self._admit_peer(other)
@@ -100,10 +101,62 @@ class ServerConnections(ec2.Connections):
         """Addresses and prefix lists, which have no group that rules could be added to."""
         assert self._group
         own = ec2.Connections(security_groups=[self._group])
-        for one in self._traffic:
-            own.allow_from(other, _port(one), f"Ultracluster: {one.name}")
+        for traffic in self._traffic:
+            own.allow_from(other, _port(traffic), f"Ultracluster: {traffic.name}")
             if self._mutual:
-                own.allow_to(other, _port(one), f"Ultracluster: {one.name} Back")
+                own.allow_to(other, _port(traffic), f"Ultracluster: {traffic.name} Back")
+
+
+class IServer(Protocol):
+    """A file system or a database, made here or elsewhere."""
+
+    @property
+    def security_group(self) -> ec2.ISecurityGroup | None:
+        """None where it is not known: then its owner admits the clients."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens all that the protocol needs."""
+        ...
+
+    @property
+    def node(self) -> Any: ...
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups connect; see `ServerConnections.admit`."""
+        ...
+
+
+class Server(Construct):
+    """What file systems and databases have in common, made here or imported."""
+
+    security_group: ec2.ISecurityGroup | None
+    _connections: ServerConnections
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens all that the protocol needs."""
+        return self._connections
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups connect.
+
+        Args:
+            scope: where the rules live; a stack of the clients, if they come and go.
+            construct_id: id below `scope`.
+            clients: a security group, or what is in some.
+
+        Returns:
+            What has to be there before a client connects or mounts.
+        """
+        return self._connections.admit(scope, construct_id, clients=clients)
+
+    def _connect_through(
+        self, group: ec2.ISecurityGroup | None, traffic: Sequence[Traffic], *, mutual: bool = False
+    ) -> None:
+        self.security_group = group
+        self._connections = ServerConnections(self, group=group, traffic=traffic, mutual=mutual)
 
 
 def _port(traffic: Traffic) -> ec2.Port:
@@ -122,4 +175,4 @@ def _same(scope: Construct, group: ec2.ISecurityGroup) -> str:
     return str(Stack.of(scope).resolve(group.security_group_id))
 
 
-__all__ = ["ServerConnections"]
+__all__ = ["IServer", "Server", "ServerConnections"]

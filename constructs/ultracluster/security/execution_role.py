@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import cast
 
 import jsii
 from aws_cdk import ArnFormat, Stack
@@ -11,7 +10,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from constructs import Construct, IConstruct
+from constructs import Construct
 
 from ultracluster.config.nodes import Role
 from ultracluster.guard.objects import HoldsSecurityGroup, plain_groups, take_objects
@@ -20,18 +19,14 @@ from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.interfaces import InterfacePlace, instances
 from ultracluster.security.node_statements import (
     EVERY_NODE,
-    MIRROR_IS_READ,
     SESSION_CHANNELS,
+    NodeRights,
     named,
-    read_below,
-    read_directory_password,
 )
-from ultracluster.security.principals import trusted
-from ultracluster.security.role_statements import RoleStatements
 
 
 @jsii.implements(iam.IGrantable)
-class HyperPodExecutionRole(Construct):
+class HyperPodExecutionRole(NodeRights):
     """What nodes of a HyperPod cluster may do, instead of AWS's managed policy.
 
     HyperPod takes one for each instance group: a cluster has one for each role of node.
@@ -71,16 +66,9 @@ class HyperPodExecutionRole(Construct):
         take_objects(self, locals())
         key = key.key if isinstance(key, ClusterKey) else key
         stack = Stack.of(self)
-        self.role = role or cast(
-            "iam.IRole",  # the CDK's class and interface differ in names of arguments
-            iam.Role(
-                self,
-                "Resource",
-                assumed_by=trusted(self, "sagemaker.amazonaws.com"),
-                description=f"{named(nodes)} of the HyperPod cluster {cluster_name}",
-            ),
+        self._take_role(
+            role, "sagemaker.amazonaws.com", f"{named(nodes)} of the HyperPod cluster {cluster_name}"
         )
-        self._policy = RoleStatements(self.role)
         logs = stack.format_arn(
             service="logs",
             resource="log-group",
@@ -159,14 +147,6 @@ class HyperPodExecutionRole(Construct):
             },
         )
 
-    @property
-    def grant_principal(self) -> iam.IPrincipal:
-        return self.role
-
-    def depend_on_policy(self, resource: IConstruct) -> None:
-        """Let `resource` wait for the policy: a node that is there earlier may do nothing."""
-        resource.node.add_dependency(*self._policy.dependables)
-
     def grant_read_scripts(self, bucket: s3.IBucket, cluster_name: str) -> None:
         """Let nodes copy the lifecycle scripts of a cluster, whichever content hash they are asked for.
 
@@ -177,15 +157,6 @@ class HyperPodExecutionRole(Construct):
         scripts = bucket.arn_for_objects(f"{cluster_name}/*")
         self._policy.add([_statement("ReadScripts", ["s3:GetObject"], [scripts])])
         acknowledge(self, {wildcard(self, scripts): "Every content hash of this cluster's scripts."})
-
-    def grant_read_mirror(self, uri: str) -> None:
-        """Let nodes read a mirrored software release below an `s3://bucket/prefix`.
-
-        The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
-        """
-        statements, files = read_below(self, uri, "Mirror")
-        self._policy.add(statements)
-        acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
 
     def grant_data(self, *, reads: Sequence[str], writes: Sequence[str]) -> None:
         """Let jobs of a restricted group read and write buckets: they have no role but that of their nodes.
@@ -207,10 +178,6 @@ class HyperPodExecutionRole(Construct):
         if written:
             self._policy.add([_statement("WriteData", _WRITE_DATA, written)])
         acknowledge(self, {wildcard(self, one): WHOLE_BUCKET for one in (*read, *written)})
-
-    def grant_read_directory_password(self, secret_arn: str, key_arn: str | None = None) -> None:
-        """Let nodes read the password with which they ask a directory of users, and no other secret."""
-        self._policy.add(read_directory_password(self, secret_arn, key_arn))
 
     def grant_read_plans(self, arns: Sequence[str]) -> None:
         """Let nodes ask when training plans end (lifecycle_scripts/files/lease_end.py): only controllers."""

@@ -6,14 +6,13 @@ What one orchestrator's nodes need beyond it is added by its construct.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import cast
 
 import jsii
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from constructs import Construct, IConstruct
+from constructs import Construct
 
 from ultracluster.config.nodes import Role
 from ultracluster.guard.objects import take_objects
@@ -21,18 +20,14 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.node_statements import (
     EVERY_NODE,
-    MIRROR_IS_READ,
     SESSION_CHANNELS,
+    NodeRights,
     named,
-    read_below,
-    read_directory_password,
 )
-from ultracluster.security.principals import trusted
-from ultracluster.security.role_statements import RoleStatements
 
 
 @jsii.implements(iam.IGrantable)
-class NodeRole(Construct):
+class NodeRole(NodeRights):
     """What an EC2 node may do: sessions through Systems Manager, our key, asking for file systems.
 
     Attributes:
@@ -66,17 +61,7 @@ class NodeRole(Construct):
         take_objects(self, locals())
         key = key.key if isinstance(key, ClusterKey) else key
         stack = Stack.of(self)
-        self.role = role or cast(
-            "iam.IRole",  # the CDK's class and interface differ in names of arguments
-            iam.Role(
-                self,
-                "Resource",
-                assumed_by=trusted(self, "ec2.amazonaws.com"),
-                path=path,
-                description=f"{named(nodes)} of the cluster {cluster_name}",
-            ),
-        )
-        self._policy = RoleStatements(self.role)
+        self._take_role(role, "ec2.amazonaws.com", f"{named(nodes)} of the cluster {cluster_name}", path)
         self.instance_profile = iam.InstanceProfile(self, "Profile", role=self.role, path=path)
         instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
         self.allow("SessionManager", SESSION_CHANNELS, ["*"])
@@ -94,10 +79,6 @@ class NodeRole(Construct):
                 "tells Systems Manager what runs on a node.",
             },
         )
-
-    @property
-    def grant_principal(self) -> iam.IPrincipal:
-        return self.role
 
     def allow(
         self, sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
@@ -117,20 +98,3 @@ class NodeRole(Construct):
         scripts = bucket.arn_for_objects(f"{cluster_name}/*")
         self.allow("ReadScripts", ["s3:GetObject"], [scripts])
         acknowledge(self, {wildcard(self, scripts): "Every content hash of this cluster's scripts."})
-
-    def grant_read_mirror(self, uri: str) -> None:
-        """Let nodes read a mirrored software release below an `s3://bucket/prefix`.
-
-        The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
-        """
-        statements, files = read_below(self, uri, "Mirror")
-        self._policy.add(statements)
-        acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
-
-    def grant_read_directory_password(self, secret_arn: str, key_arn: str | None = None) -> None:
-        """Let nodes read the password with which they ask a directory of users, and no other secret."""
-        self._policy.add(read_directory_password(self, secret_arn, key_arn))
-
-    def depend_on_policy(self, resource: IConstruct) -> None:
-        """Let `resource` wait for the policy: an instance that is there earlier may do nothing."""
-        resource.node.add_dependency(*self._policy.dependables)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import cast
 
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from ultracluster.config.base import s3_place
 from ultracluster.config.nodes import Role
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.principals import trusted
+from ultracluster.security.role_statements import RoleStatements
 
 EVERY_NODE: tuple[Role, ...] = ("controller", "login", "compute")
 """Roles of nodes of a Slurm cluster: one IAM role can be that of all of them."""
@@ -51,6 +55,48 @@ def read_directory_password(
             )
         )
     return statements
+
+
+class NodeRights(Construct):
+    """What the roles of nodes have in common, whichever service the nodes belong to.
+
+    Attributes:
+        role: the IAM role, made here or given.
+    """
+
+    role: iam.IRole
+    _policy: RoleStatements
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        return self.role
+
+    def grant_read_mirror(self, uri: str) -> None:
+        """Let nodes read a mirrored software release below an `s3://bucket/prefix`.
+
+        The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
+        """
+        statements, files = read_below(self, uri, "Mirror")
+        self._policy.add(statements)
+        acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
+
+    def grant_read_directory_password(self, secret_arn: str, key_arn: str | None = None) -> None:
+        """Let nodes read the password with which they ask a directory of users, and no other secret."""
+        self._policy.add(read_directory_password(self, secret_arn, key_arn))
+
+    def depend_on_policy(self, resource: IConstruct) -> None:
+        """Let `resource` wait for the policy: a node that is there earlier may do nothing."""
+        resource.node.add_dependency(*self._policy.dependables)
+
+    def _take_role(
+        self, role: iam.IRole | None, service: str, description: str, path: str | None = None
+    ) -> None:
+        """Take the given role, or make one that `service` assumes."""
+        self.role = role or cast(
+            "iam.IRole",  # the CDK's class and interface differ in names of arguments
+            iam.Role(self, "Resource", assumed_by=trusted(self, service), path=path, description=description),
+        )
+        self._policy = RoleStatements(self.role)
 
 
 def named(nodes: Collection[Role]) -> str:

@@ -19,8 +19,8 @@ from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.guard import Figure, holds_token, report, settings_of
 from ultracluster.guard.objects import take_objects
 from ultracluster.model.mounts import SLURMDBD_USER, Accounting
-from ultracluster.network.admission import MYSQL, Admission, Traffic, isolated_group
-from ultracluster.network.server_connections import ServerConnections
+from ultracluster.network.admission import MYSQL, Traffic, isolated_group
+from ultracluster.network.server_connections import IServer, Server
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cdk_tree import below
 from ultracluster.security.cluster_key import ClusterKey
@@ -45,7 +45,7 @@ class AccountingArguments(TypedDict, total=False):
     require_tls: bool | None
 
 
-class IAccountingDatabase(Protocol):
+class IAccountingDatabase(IServer, Protocol):
     """A MySQL-compatible database for slurmdbd, made here or elsewhere."""
 
     @property
@@ -71,25 +71,8 @@ class IAccountingDatabase(Protocol):
         ...
 
     @property
-    def security_group(self) -> ec2.ISecurityGroup | None:
-        """None where it is not known: then its owner admits the clients."""
-        ...
-
-    @property
     def accounting(self) -> Accounting:
         """All that a controller must know to use it."""
-        ...
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """Opens the database's port."""
-        ...
-
-    @property
-    def node(self) -> Any: ...
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
-        """Let the members of security groups connect; see `ServerConnections.admit`."""
         ...
 
     def grant_read_secret(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -97,7 +80,7 @@ class IAccountingDatabase(Protocol):
         ...
 
 
-class _Database(Construct):
+class _Database(Server):
     """What made and imported databases have in common."""
 
     endpoint: str
@@ -105,8 +88,6 @@ class _Database(Construct):
     database_name: str
     username: str
     secret: secretsmanager.ISecret
-    security_group: ec2.ISecurityGroup | None
-    _connections: ServerConnections
 
     @property
     def accounting(self) -> Accounting:
@@ -120,24 +101,6 @@ class _Database(Construct):
             secret_key_arn=key.key_arn if key else None,
             username=self.username,
         )
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """Opens the database's port."""
-        return self._connections
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
-        """Let the members of security groups connect.
-
-        Args:
-            scope: where the rules live; a stack of the clients, if they come and go.
-            construct_id: id below `scope`.
-            clients: a security group, or what is in some.
-
-        Returns:
-            What has to be there before a client connects.
-        """
-        return self._connections.admit(scope, construct_id, clients=clients)
 
     def grant_read_secret(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let someone read user and password, and decrypt them with the secret's key if it has its own."""
@@ -154,10 +117,6 @@ class _Database(Construct):
             )
             return grant.combine(decrypt)
         return grant
-
-    def _connect(self, group: ec2.ISecurityGroup | None, traffic: Sequence[Traffic]) -> None:
-        self.security_group = group
-        self._connections = ServerConnections(self, group=group, traffic=traffic)
 
 
 @jsii.implements(ec2.IConnectable)
@@ -278,7 +237,7 @@ class AccountingDatabase(_Database):
         self.instance_identifier = instance.instance_identifier
         self.security_group_id = group.security_group_id
         self.database_name = config.database_name
-        self._connect(group, MYSQL)
+        self._connect_through(group, MYSQL)
         if not leaves:  # its groups cannot go while it is there, and without its secret it is of no use
             for child in self.node.find_all():
                 if isinstance(child, CfnResource):
@@ -411,7 +370,7 @@ class _ImportedDatabase(_Database):
         self.port = port
         self.database_name = database_name
         self.username = username
-        self._connect(group, (Traffic("MySql", "tcp", port, port),))
+        self._connect_through(group, (Traffic("MySql", "tcp", port, port),))
         if group:  # which says where the database has to be
             report(
                 self,

@@ -25,7 +25,7 @@ from ultracluster.guard import report, settings_of
 from ultracluster.guard.objects import take_objects
 from ultracluster.model.mounts import LustreMount
 from ultracluster.network.admission import ALL_TRAFFIC, LUSTRE, Admission, isolated_group
-from ultracluster.network.server_connections import ServerConnections
+from ultracluster.network.server_connections import Server
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.storage.data_repositories import DataRepositories
 from ultracluster.storage.file_system_grants import grant_describe
@@ -45,7 +45,7 @@ def mounts_of(file_systems: Mapping[str, ILustreFileSystem] | None) -> dict[str,
     return {name: one.mount for name, one in (file_systems or {}).items()}
 
 
-class _Lustre(Construct):
+class _Lustre(Server):
     """What made and imported file systems have in common."""
 
     file_system_id: str
@@ -55,8 +55,6 @@ class _Lustre(Construct):
     efa: bool
     gds: bool
     capacity_gib: int | None
-    security_group: ec2.ISecurityGroup | None
-    _connections: ServerConnections
 
     @property
     def mount(self) -> LustreMount:
@@ -70,33 +68,12 @@ class _Lustre(Construct):
             file_system_id=self.file_system_id,
         )
 
-    @property
-    def connections(self) -> ec2.Connections:
-        """Opens all that Lustre needs, both ways, and over EFA all traffic."""
-        return self._connections
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
-        """Let the members of security groups mount it.
-
-        Args:
-            scope: where the rules live; a stack of the clients, if they come and go.
-            construct_id: id below `scope`.
-            clients: a security group, or what is in some.
-
-        Returns:
-            What has to be there before a client mounts.
-        """
-        return self._connections.admit(scope, construct_id, clients=clients)
-
     def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let someone ask FSx for file systems; nodes that may not, silently mount without EFA."""
         return grant_describe(grantee)
 
     def _connect(self, group: ec2.ISecurityGroup | None) -> None:
-        self.security_group = group
-        self._connections = ServerConnections(
-            self, group=group, traffic=ALL_TRAFFIC if self.efa else LUSTRE, mutual=True
-        )
+        self._connect_through(group, ALL_TRAFFIC if self.efa else LUSTRE, mutual=True)
 
 
 @jsii.implements(ec2.IConnectable)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from constructs import Construct
 
 from ultracluster.model.mounts import LustreMount
-from ultracluster.network.admission import Admission
+from ultracluster.network.server_connections import IServer
 
 
-class ILustreFileSystem(Protocol):
+class ILustreFileSystem(IServer, Protocol):
     """A Lustre file system, made here or elsewhere."""
 
     @property
@@ -45,25 +43,8 @@ class ILustreFileSystem(Protocol):
         ...
 
     @property
-    def security_group(self) -> ec2.ISecurityGroup | None:
-        """None where it is not known: then its owner admits the clients."""
-        ...
-
-    @property
     def mount(self) -> LustreMount:
         """All that nodes must know to mount it."""
-        ...
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """Opens all that Lustre needs, both ways."""
-        ...
-
-    @property
-    def node(self) -> Any: ...
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
-        """Let the members of security groups mount it; see `ServerConnections.admit`."""
         ...
 
     def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:

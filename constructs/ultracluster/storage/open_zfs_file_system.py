@@ -16,9 +16,9 @@ from ultracluster.config.storage import Backups, ExistingOpenZfs, NewOpenZfs, Nf
 from ultracluster.guard import Figure, report, settings_of
 from ultracluster.guard.objects import take_objects
 from ultracluster.model.mounts import OpenZfsMount
-from ultracluster.network.admission import NFS, Admission, isolated_group
+from ultracluster.network.admission import NFS, isolated_group
 from ultracluster.network.existing import cidr_of
-from ultracluster.network.server_connections import ServerConnections
+from ultracluster.network.server_connections import IServer, Server
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.storage.file_system_grants import grant_describe
 from ultracluster.storage.nfs_root_squash import EXPORT, NfsRootSquashSetting
@@ -42,7 +42,7 @@ _USUAL_THROUGHPUT = {"single-az-1": 64, "single-az-ha-1": 64, "single-az-2": 160
 """MB/s where the caller names none: the smallest file server that the deployment has."""
 
 
-class IOpenZfsFileSystem(Protocol):
+class IOpenZfsFileSystem(IServer, Protocol):
     """An OpenZFS file system, made here or elsewhere."""
 
     @property
@@ -65,25 +65,8 @@ class IOpenZfsFileSystem(Protocol):
         ...
 
     @property
-    def security_group(self) -> ec2.ISecurityGroup | None:
-        """None where it is not known: then its owner admits the clients."""
-        ...
-
-    @property
     def mount(self) -> OpenZfsMount:
         """All that nodes must know to mount it."""
-        ...
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """Opens all ports of NFS."""
-        ...
-
-    @property
-    def node(self) -> Any: ...
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
-        """Let the members of security groups mount it; see `ServerConnections.admit`."""
         ...
 
     def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -91,7 +74,7 @@ class IOpenZfsFileSystem(Protocol):
         ...
 
 
-class _OpenZfs(Construct):
+class _OpenZfs(Server):
     """What made and imported file systems have in common."""
 
     file_system_id: str
@@ -99,8 +82,6 @@ class _OpenZfs(Construct):
     root_volume_id: str
     mount_path: str
     capacity_gib: int | None
-    security_group: ec2.ISecurityGroup | None
-    _connections: ServerConnections
 
     @property
     def mount(self) -> OpenZfsMount:
@@ -112,31 +93,9 @@ class _OpenZfs(Construct):
             file_system_id=self.file_system_id,
         )
 
-    @property
-    def connections(self) -> ec2.Connections:
-        """Opens all ports of NFS, TCP and UDP."""
-        return self._connections
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
-        """Let the members of security groups mount it.
-
-        Args:
-            scope: where the rules live; a stack of the clients, if they come and go.
-            construct_id: id below `scope`.
-            clients: a security group, or what is in some.
-
-        Returns:
-            What has to be there before a client mounts.
-        """
-        return self._connections.admit(scope, construct_id, clients=clients)
-
     def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let someone ask FSx for file systems."""
         return grant_describe(grantee)
-
-    def _connect(self, group: ec2.ISecurityGroup | None) -> None:
-        self.security_group = group
-        self._connections = ServerConnections(self, group=group, traffic=NFS)
 
 
 @jsii.implements(ec2.IConnectable)
@@ -270,7 +229,7 @@ class OpenZfsFileSystem(_OpenZfs):
         self.dns_name = self.resource.attr_dns_name
         self.root_volume_id = self.resource.attr_root_volume_id
         self.security_group_id = group.security_group_id
-        self._connect(group)
+        self._connect_through(group, NFS)
         if config.root_squash:
             NfsRootSquashSetting(
                 self,
@@ -311,7 +270,7 @@ class _ImportedOpenZfs(_OpenZfs):
         self.root_volume_id = mount.volume_id
         self.mount_path = mount.path
         self.capacity_gib = capacity_gib
-        self._connect(group)
+        self._connect_through(group, NFS)
         if ".fsx." in mount.dns_name:  # not a name that someone else gave it
             settings = ExistingOpenZfs.model_construct(
                 deployment="existing", id=mount.file_system_id, dns_name=mount.dns_name, mount_path=mount.path
