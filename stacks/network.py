@@ -21,6 +21,9 @@ class NetworkStack(PartStack):
         parts = add_network(self, cluster, cross=cross)
         self.parts = parts.ids_only()
         if parts.made and parts.made.further_subnets and cluster.traits.own_stack:
-            value = ",".join(f"{zone}={one.subnet_id}" for zone, one in parts.made.further_subnets.items())
+            value = ",".join(
+                f"{zone}={further_subnet.subnet_id}"
+                for zone, further_subnet in parts.made.further_subnets.items()
+            )
             used = "For `ultracluster export parallelcluster`"
             CfnOutput(self, FURTHER_SUBNETS, value=value, description=used)

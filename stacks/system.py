@@ -63,5 +63,5 @@ class SystemStack(PartStack):
 
 def _managed(cluster: Cluster) -> bool:
     """Whether AWS's collector scrapes: it has interfaces of its own in two zones."""
-    wanted = observability_of(cluster)
-    return wanted is not None and collects(cluster) and wanted.collector == "managed"
+    settings = observability_of(cluster)
+    return settings is not None and collects(cluster) and settings.collector == "managed"

@@ -35,8 +35,8 @@ def let_ask_directory(
     directory = directory_of(cluster)
     if directory is None:
         return []
-    for one in rights:
-        one.grant_read_directory_password(directory.password_secret_arn, directory.password_key_arn)
+    for role_rights in rights:
+        role_rights.grant_read_directory_password(directory.password_secret_arn, directory.password_key_arn)
     return [
         ec2.CfnSecurityGroupEgress(
             scope,

@@ -219,15 +219,15 @@ def _observability(metrics: MetricsDestination | None) -> Observability | None:
 
 def _check_name(settings: OrchestratorSettings, name: str, construct: str) -> None:
     """Refuse a name that the service does not take, as a file's is."""
-    given = {"kind": settings.kind, "cluster_name": name}
-    settings_of(type(settings), None, given, construct=construct)
+    settings_data = {"kind": settings.kind, "cluster_name": name}
+    settings_of(type(settings), None, settings_data, construct=construct)
 
 
 def settings_for(
     scope: Construct,
     model: type[S],
     config: S | None,
-    given: Mapping[str, Any],
+    keywords: Mapping[str, Any],
     resolved: Cluster | None,
 ) -> S:
     """The orchestrator's settings, from an environment, a model or keywords.
@@ -238,9 +238,9 @@ def settings_for(
     construct = type(scope).__name__
     if resolved is None:
         if config is None:  # the kind tells which keys there are
-            given = {"kind": model.model_fields["kind"].default, **given}
-        return settings_of(model, config, given, construct=construct)
-    if config is not None or given:
+            keywords = {"kind": model.model_fields["kind"].default, **keywords}
+        return settings_of(model, config, keywords, construct=construct)
+    if config is not None or keywords:
         raise ValueError(f"{construct}: resolved= holds the settings; leave them out")
     if not isinstance(resolved.settings, model):
         raise ValueError(f"{construct}: resolved= is of orchestrator {resolved.traits.kind}")
@@ -278,7 +278,7 @@ class MadeCluster(ClusterConstruct):
         self._parts = parts = Parts.of(arguments)
         plane, resolved = arguments.get("control_plane"), arguments["resolved"]
         settings = settings_for(self, model, arguments["config"], arguments["settings"], resolved)
-        given = given_cluster(
+        inputs = given_cluster(
             self,
             resolved=resolved,
             settings=settings,
@@ -286,7 +286,7 @@ class MadeCluster(ClusterConstruct):
             longest_name=longest_name,
             judged=None if plane is None else [("node_groups", name) for name in parts.node_groups or {}],
         )
-        self.cluster, self.cluster_name = given.cluster, given.cluster.cluster_name
+        self.cluster, self.cluster_name = inputs.cluster, inputs.cluster.cluster_name
         groups = arguments["security_groups"]
         if plane is not None and not groups:
             groups = list(plane.security_groups) or None
@@ -294,7 +294,7 @@ class MadeCluster(ClusterConstruct):
         self.security_groups = nodes_groups(self, groups, arguments["vpc"], arguments["subnet"], ipv6=ipv6)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, arguments["key"] or (plane.key if plane else None))
-        return given
+        return inputs
 
     def _mounts(self) -> Mounts:
         """The key `mounts` of `cluster.json`."""
@@ -331,7 +331,7 @@ class MadeCluster(ClusterConstruct):
 
 def nodes_groups(
     scope: Construct,
-    given: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None,
+    security_groups: Sequence[ec2.ISecurityGroup | IEfaSecurityGroup] | None,
     vpc: ec2.IVpc | None,
     subnet: ec2.ISubnet | None = None,
     *,
@@ -345,13 +345,13 @@ def nodes_groups(
     Raises:
         ValueError: there is none, and no VPC to make one in.
     """
-    groups = plain_groups(given)
+    groups = plain_groups(security_groups)
     same_region(scope, vpc=vpc, subnet=subnet, security_groups=next(iter(groups), None))
     if groups:
         for group in groups:
             _ask_for_self_rules(scope, group)
         return list({group.security_group_id: group for group in groups}.values())
-    if vpc is None or given is not None:
+    if vpc is None or security_groups is not None:
         raise ValueError(
             f"{type(scope).__name__}: give vpc=, in which a security group for EFA is made, or "
             "security_groups= with one group or more that let everything in from, and out to, themselves"
@@ -360,14 +360,14 @@ def nodes_groups(
 
 
 def control_plane_subnets_of(
-    scope: Construct, given: Sequence[ec2.ISubnet] | None, vpc: ec2.IVpc
+    scope: Construct, chosen: Sequence[ec2.ISubnet] | None, vpc: ec2.IVpc
 ) -> Sequence[ec2.ISubnet]:
     """Subnets of a Kubernetes control plane: those that were given, else the private ones of the VPC.
 
     Raises:
         ValueError: none are known.
     """
-    if subnets := given or vpc.private_subnets:
+    if subnets := chosen or vpc.private_subnets:
         return subnets
     raise ValueError(
         f"{type(scope).__name__}: the VPC has no private subnets that are known here. Instead: give "
@@ -391,11 +391,11 @@ def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:
 
 
 def scripts_bucket_of(
-    scope: Construct, given: s3.IBucket | DataBucket | None, key: kms.IKey, cluster_name: str
+    scope: Construct, bucket: s3.IBucket | DataBucket | None, key: kms.IKey, cluster_name: str
 ) -> s3.IBucket:
     """Where lifecycle scripts go: the bucket that was given, else one that is made."""
-    if given:
-        return plain_bucket(given)
+    if bucket:
+        return plain_bucket(bucket)
     logs = LogBucket(scope, "LogBucket").bucket
     return DataBucket(
         scope,

@@ -26,10 +26,10 @@ def job_role(scope: Construct, cluster: Cluster, roles: Mapping[Role, iam.IRole]
     holders = list(dict.fromkeys(roles[name] for name in job_access_roles(cluster)))
     if not holders:
         return None
-    made = _made(scope, cluster, [holder.role_arn for holder in holders])
+    role = _made(scope, cluster, [holder.role_arn for holder in holders])
     for holder in holders:
-        made.grant_assume(holder)
-    return made
+        role.grant_assume(holder)
+    return role
 
 
 def job_role_by_path(
@@ -48,10 +48,10 @@ def job_role_by_path(
     stack = Stack.of(scope)
     roles = f"arn:{stack.partition}:iam::{stack.account}:role{path}{cluster.cluster_name}/"
     never = [] if "controller" in asked else [f"{roles}*RoleHeadNode-*"]
-    made = _made(scope, cluster, [f"{roles}*"], never)
+    role = _made(scope, cluster, [f"{roles}*"], never)
     for name in asked:
-        policies[name].add_statements(made.assume_statement())
-    return made
+        policies[name].add_statements(role.assume_statement())
+    return role
 
 
 def _made(scope: Construct, cluster: Cluster, nodes: list[str], never: list[str] | None = None) -> JobRole:

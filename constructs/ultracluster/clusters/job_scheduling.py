@@ -52,8 +52,8 @@ class JobScheduling(Construct):
         self.namespaces: eks_v2.KubernetesManifest | None = None
         if scheduling.chart:
             self.chart = kubectl.add_chart(f"Chart-{scheduling.chart.name}", scheduling.chart, wait=True)
-            for one in after:
-                self.chart.node.add_dependency(one)
+            for dependency in after:
+                self.chart.node.add_dependency(dependency)
         if scheduling.namespaces:
             self.namespaces = kubectl.add_manifest("TeamNamespaces", *scheduling.namespaces)
         if scheduling.rights:

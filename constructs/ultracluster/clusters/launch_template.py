@@ -219,14 +219,14 @@ def _launchers(orchestrator: LaunchedBy) -> Sequence[Launcher]:
 
 
 def _known(name: str, declared: Mapping[str, DeclaredInstanceType]) -> InstanceType:
-    found = type_by_name(name, declared)
-    if found is None:
+    instance_type = type_by_name(name, declared)
+    if instance_type is None:
         near = ", ".join(difflib.get_close_matches(name, catalogue(), n=2)) or "none is like it"
         raise ValueError(
             f"instance_type: the catalogue has no instance type {name!r} ({near}); declare it in "
             "instance_types="
         )
-    return found
+    return instance_type
 
 
 def _interfaces(
@@ -242,18 +242,18 @@ def _interfaces(
     subnet_id = subnet.subnet_id if subnet else None
     return [
         _DATA.NetworkInterfaceProperty(
-            network_card_index=one.card,
-            device_index=one.device,
-            interface_type=one.kind,
+            network_card_index=interface.card,
+            device_index=interface.device,
+            interface_type=interface.kind,
             groups=first if number == 0 else groups,
             delete_on_termination=True,
             # with several interfaces EC2 assigns no public address, and the field may not be there
             associate_public_ip_address=False if len(plan) == 1 else None,
             subnet_id=subnet_id,
             # an interface that is EFA alone has no ENA device
-            ena_srd_specification=None if one.kind == "efa-only" else _ena_express(ena_express),
+            ena_srd_specification=None if interface.kind == "efa-only" else _ena_express(ena_express),
         )
-        for number, one in enumerate(plan)
+        for number, interface in enumerate(plan)
     ]
 
 
@@ -297,20 +297,22 @@ def _root_volume(
     )
 
 
-def _cpu_options(known: InstanceType, threads: int | None) -> ec2.CfnLaunchTemplate.CpuOptionsProperty | None:
+def _cpu_options(
+    instance_type: InstanceType, threads: int | None
+) -> ec2.CfnLaunchTemplate.CpuOptionsProperty | None:
     if threads is None:
         return None
-    if not known.threads_per_core or not known.vcpu:
+    if not instance_type.threads_per_core or not instance_type.vcpu:
         raise ValueError(
-            f"threads_per_core of {known.name} is unknown or cannot be set "
+            f"threads_per_core of {instance_type.name} is unknown or cannot be set "
             "(VCpuInfo.ValidThreadsPerCore of EC2 DescribeInstanceTypes); leave it out"
         )
-    if threads not in known.threads_per_core:
-        allowed = " or ".join(map(str, known.threads_per_core))
-        raise ValueError(f"threads_per_core must be {allowed} on {known.name}, got {threads}")
+    if threads not in instance_type.threads_per_core:
+        allowed = " or ".join(map(str, instance_type.threads_per_core))
+        raise ValueError(f"threads_per_core must be {allowed} on {instance_type.name}, got {threads}")
     # EC2 takes both numbers or none; vcpu is counted at the default, the highest number of threads
     return _DATA.CpuOptionsProperty(
-        core_count=known.vcpu // max(known.threads_per_core), threads_per_core=threads
+        core_count=instance_type.vcpu // max(instance_type.threads_per_core), threads_per_core=threads
     )
 
 
@@ -325,9 +327,9 @@ def _tags(tags: dict[str, str]) -> list[ec2.CfnLaunchTemplate.TagSpecificationPr
     ]
 
 
-def _accept_unpriced(resource: ec2.CfnLaunchTemplate, known: InstanceType) -> None:
+def _accept_unpriced(resource: ec2.CfnLaunchTemplate, instance_type: InstanceType) -> None:
     """cfn-lint takes a Region's types from price lists; what is sold as blocks may have no price there."""
     region = Stack.of(resource).region
-    priced = bool(known.regions) if Token.is_unresolved(region) else region in known.regions
-    if not priced and (known.capacity_block_regions or known.declared):
+    priced = bool(instance_type.regions) if Token.is_unresolved(region) else region in instance_type.regions
+    if not priced and (instance_type.capacity_block_regions or instance_type.declared):
         resource.add_metadata("cfn-lint", {"config": {"ignore_checks": ["E3628"]}})

@@ -38,9 +38,9 @@ _LAUNCHES: Mapping[LaunchedBy, _Launch] = {
 }
 
 
-def default_efa(orchestrator: LaunchedBy, known: InstanceType) -> EfaKind:
+def default_efa(orchestrator: LaunchedBy, instance_type: InstanceType) -> EfaKind:
     """The kind of EFA interfaces where none is asked for."""
-    return "efa" if _LAUNCHES[orchestrator].combined_efa and takes_combined_efa(known) else "efa-only"
+    return "efa" if _LAUNCHES[orchestrator].combined_efa and takes_combined_efa(instance_type) else "efa-only"
 
 
 def check_capacity(
@@ -49,12 +49,12 @@ def check_capacity(
     orchestrator: LaunchedBy,
     group: ec2.IPlacementGroup | None,
     reserved_in_group: bool,
-    known: InstanceType,
+    instance_type: InstanceType,
 ) -> None:
     if reserved_in_group and not group:
         raise ValueError("reserved_in_group without placement_group: name the group of the reservation")
     kind: PlacementKind = "none" if not group else "reservation-group" if reserved_in_group else "cluster"
-    decision = decide(capacity, orchestrator=orchestrator, placement=kind, instance_type=known)
+    decision = decide(capacity, orchestrator=orchestrator, placement=kind, instance_type=instance_type)
     if decision.severity == "error":
         raise ValueError(decision.message)
     if decision.severity == "warning":
@@ -69,10 +69,10 @@ def check_groups(groups: Sequence[ec2.ISecurityGroup]) -> None:
         )
 
 
-def check_own_fields(orchestrator: LaunchedBy, given: Mapping[str, object | None]) -> None:
+def check_own_fields(orchestrator: LaunchedBy, fields: Mapping[str, object | None]) -> None:
     if not _LAUNCHES[orchestrator].own_fields:
         return
-    for name, value in given.items():
+    for name, value in fields.items():
         if value is not None:
             raise ValueError(
                 f"{name} cannot be in a launch template for {orchestrator}, which has its own field for it"

@@ -38,13 +38,13 @@ def deployed(cluster: Cluster, metrics: MetricsDestination | None) -> dict[str, 
 
 def arguments(cluster: Cluster, metrics: MetricsDestination | None) -> list[str]:
     """The same for the entry of PCS."""
-    return [word for told in deployed(cluster, metrics).values() for word in ("--metrics-url", told[_URL])]
+    return [word for url in deployed(cluster, metrics).values() for word in ("--metrics-url", url[_URL])]
 
 
 def addon_destination(cluster: Cluster, metrics: MetricsDestination | None) -> MetricsDestination | None:
     """Where HyperPod's observability add-on writes by `kind: hyperpod`; None with another kind."""
-    wanted = observability_of(cluster)
-    return metrics if wanted and wanted.kind == "hyperpod" and uses_addon(cluster) else None
+    settings = observability_of(cluster)
+    return metrics if settings and settings.kind == "hyperpod" and uses_addon(cluster) else None
 
 
 __all__ = ["METRICS", "addon_destination", "arguments", "deployed", "let_write_metrics", "write_statements"]

@@ -27,7 +27,7 @@ class RoleShare:
 
 
 def role_shares(
-    scope: Construct, cluster: Cluster, given: GivenRoles, *, one_for_all: bool = False
+    scope: Construct, cluster: Cluster, given_roles: GivenRoles, *, one_for_all: bool = False
 ) -> list[RoleShare]:
     """One share for each role of node that the cluster's groups have; one for all that are given the same.
 
@@ -38,31 +38,31 @@ def role_shares(
         ValueError: a role is given for nodes that the cluster does not have.
     """
     present = _roles_of(cluster)
-    if given is None and one_for_all:
+    if given_roles is None and one_for_all:
         return [RoleShare(construct_id=_COMPUTE, nodes=present, given=None)]
-    if given is not None and not isinstance(given, Mapping):
-        return [RoleShare(construct_id=_COMPUTE, nodes=present, given=given)]
-    given = given or {}
-    if unknown := [name for name in given if name not in present]:
+    if given_roles is not None and not isinstance(given_roles, Mapping):
+        return [RoleShare(construct_id=_COMPUTE, nodes=present, given=given_roles)]
+    given_roles = given_roles or {}
+    if unknown := [name for name in given_roles if name not in present]:
         raise ValueError(
             f"{type(scope).__name__}: role= names {', '.join(unknown)}, and the roles of its node groups are "
             f"{', '.join(present)}"
         )
     shares: list[RoleShare] = []
     for role in present:
-        one = given.get(role)
-        if one is None:
+        own = given_roles.get(role)
+        if own is None:
             shares.append(RoleShare(construct_id=_construct_id([role]), nodes=(role,), given=None))
-        elif not any(one is share.given for share in shares):
-            alike: tuple[Role, ...] = tuple(name for name in present if given.get(name) is one)
-            shares.append(RoleShare(construct_id=_construct_id(alike), nodes=alike, given=one))
+        elif not any(own is share.given for share in shares):
+            alike: tuple[Role, ...] = tuple(name for name in present if given_roles.get(name) is own)
+            shares.append(RoleShare(construct_id=_construct_id(alike), nodes=alike, given=own))
     return shares
 
 
 def _roles_of(cluster: Cluster) -> tuple[Role, ...]:
-    found = {group.role for group in cluster.groups.values()}
+    roles = {group.role for group in cluster.groups.values()}
     order: tuple[Role, ...] = ("compute", "controller", "login", "system")
-    return tuple(role for role in order if role in found)
+    return tuple(role for role in order if role in roles)
 
 
 def _construct_id(nodes: Sequence[Role]) -> str:

@@ -59,8 +59,8 @@ class SessionDocument(Construct):
             ValueError: settings of the wrong shape.
         """
         super().__init__(scope, construct_id)
-        given = cast("dict[str, Any]", settings)
-        access = settings_of(Access, access, given, construct="SessionDocument")
+        keywords = cast("dict[str, Any]", settings)
+        access = settings_of(Access, access, keywords, construct="SessionDocument")
         document = ssm.CfnDocument(
             self,
             "Resource",

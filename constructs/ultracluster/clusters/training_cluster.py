@@ -177,20 +177,20 @@ class TrainingCluster(Construct):
     def _read(self, environment: Environment | Loaded | Path | str) -> Cluster:
         if self._parts:
             raise ValueError(f"TrainingCluster: environment= says {', '.join(self._parts)}: leave them out")
-        known = load(environment) if isinstance(environment, str | Path) else environment
-        report_findings(self, [finding for finding in check(known) if not finding.acknowledged])
+        source = load(environment) if isinstance(environment, str | Path) else environment
+        report_findings(self, [finding for finding in check(source) if not finding.acknowledged])
         # what is made below was judged with the whole
         already_judged(self)
-        settings = with_locked_images(known.environment if isinstance(known, Loaded) else known)
+        settings = with_locked_images(source.environment if isinstance(source, Loaded) else source)
         stack = Stack.of(self)
-        for word, here, there in (
+        for word, actual, expected in (
             ("Region", stack.region, settings.region),
             ("account", stack.account, settings.account or stack.account),
         ):
-            if not Token.is_unresolved(here) and here != there:
+            if not Token.is_unresolved(actual) and actual != expected:
                 raise ValueError(
-                    f"TrainingCluster: environment {settings.name} is for {word} {there}, and its stack for "
-                    f"{here}: give the stack env=cdk.Environment(...) with those of the environment"
+                    f"TrainingCluster: environment {settings.name} is for {word} {expected}, and its stack "
+                    f"for {actual}: give the stack env=cdk.Environment(...) with those of the environment"
                 )
         govern(self, settings.governance)
         encrypt_logs(self, settings)
@@ -343,20 +343,20 @@ class TrainingCluster(Construct):
             vpc_cidr=cidr_of(vpc, self),
             subnet_id=subnet.subnet_id,
             security_group_ids=tuple(group.security_group_id for group in groups),
-            control_plane_subnet_ids=tuple(one.subnet_id for one in control_plane),
+            control_plane_subnet_ids=tuple(plane_subnet.subnet_id for plane_subnet in control_plane),
             made=MadeNetwork(
                 vpc=vpc, subnet=subnet, security_groups=groups, control_plane_subnets=control_plane
             ),
         )
 
     def _buckets(self) -> BucketParts:
-        given = self._scripts_bucket
+        bucket = self._scripts_bucket
         if self.resolved is None:
             # a cluster that needs one makes it
             return BucketParts(
-                scripts=given.bucket_name if given else "", made={"scripts": given} if given else {}
+                scripts=bucket.bucket_name if bucket else "", made={"scripts": bucket} if bucket else {}
             )
-        if given is None and not self.resolved.environment.makes_buckets:
+        if bucket is None and not self.resolved.environment.makes_buckets:
             return existing_buckets(self.resolved.environment.storage)
         return add_buckets(
             Construct(self, "Buckets"),
@@ -364,28 +364,28 @@ class TrainingCluster(Construct):
             key=self.key,
             cross=stay,
             uploaded_by=Stack.of(self).stack_name,
-            scripts=given,
+            scripts=bucket,
         )
 
     def _file_systems(self) -> FileSystemParts:
-        given = FileSystemParts.of(
+        parts = FileSystemParts.of(
             lustre=self._lustre,
             further_lustre=self._further_lustre,
             open_zfs=self._open_zfs,
             accounting=self._accounting,
         )
         if self.resolved is None:
-            return given
+            return parts
         storage = self.resolved.environment.storage
         if not self.resolved.environment.makes_storage:
-            return existing_file_systems(storage).with_given(given)
+            return existing_file_systems(storage).with_given(parts)
         return add_storage(
             Construct(self, "Storage"),
             self.resolved,
             network=self.network,
             key=self.key,
             cross=stay,
-            given=given,
+            given=parts,
         )
 
     def _finish(self) -> None:

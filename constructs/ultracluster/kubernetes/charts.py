@@ -79,14 +79,14 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
     """What makes EFA interfaces, GPUs and Neuron devices resources that a pod can request."""
     settings = _settings(cluster)
     groups = cluster.with_role("compute").values()
-    types = [known for group in groups for known in group.known_types]
-    makers = {known.accelerator.manufacturer for known in types if known.accelerator}
+    types = [instance_type for group in groups for instance_type in group.known_types]
+    makers = {instance_type.accelerator.manufacturer for instance_type in types if instance_type.accelerator}
     turns = plugin_configurations(group.settings for group in groups)
     charts: dict[str, Mapping[str, Any]] = {}
     if efa := efa_types(types):
         # the chart's own list lags behind: a type that it lacks has no EFA, and NCCL falls back to TCP
         # (aws-samples/aws-do-eks#56)
-        names = [_label(cluster, known) for known in efa]
+        names = [_label(cluster, instance_type) for instance_type in efa]
         # one of them, never both: they would give an interface to two pods
         charts[EFA_DRIVER if claims_efa(cluster) else "aws-efa-k8s-device-plugin"] = {
             "supportedInstanceLabels": {"keys": ["node.kubernetes.io/instance-type"], "values": names},
@@ -112,11 +112,17 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
         if domains:
             charts["gpu-operator"] = {**charts["gpu-operator"], **_operator_with_domains(types)}
     if domains:
-        charts[NVIDIA_DRIVER] = nvidia_driver_values([_label(cluster, known) for known in domains])
+        charts[NVIDIA_DRIVER] = nvidia_driver_values(
+            [_label(cluster, instance_type) for instance_type in domains]
+        )
     if "AWS" in makers:
         # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes as EKS does
-        neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
-        names = dict.fromkeys(_label(cluster, known) for known in neuron)
+        neuron = [
+            instance_type
+            for instance_type in types
+            if instance_type.accelerator and instance_type.accelerator.manufacturer == "AWS"
+        ]
+        names = dict.fromkeys(_label(cluster, instance_type) for instance_type in neuron)
         charts[NEURON] = {
             "neuronInstances": list(names),
             "npd": {"enabled": False},
@@ -179,8 +185,12 @@ def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
 def _operator_with_domains(types: list[InstanceType]) -> dict[str, Any]:
     """Node feature discovery on nodes with taints of their own; no MIG where the driver's coherent memory
     (CDMM) excludes it on every GPU (EKS User Guide, ml-eks-nvidia-ultraserver)."""
-    nvidia = [known for known in types if known.accelerator and known.accelerator.manufacturer == "NVIDIA"]
-    off = {"migManager": {"enabled": False}} if all(known.imex for known in nvidia) else {}
+    nvidia = [
+        instance_type
+        for instance_type in types
+        if instance_type.accelerator and instance_type.accelerator.manufacturer == "NVIDIA"
+    ]
+    off = {"migManager": {"enabled": False}} if all(instance_type.imex for instance_type in nvidia) else {}
     return {"node-feature-discovery": {"worker": {"tolerations": TOLERATIONS}}, **off}
 
 
@@ -204,8 +214,12 @@ def _dcgm(cluster: Cluster, types: list[InstanceType]) -> dict[str, Any]:
 def _host_engine(cluster: Cluster, types: list[InstanceType]) -> dict[str, Any]:
     """The exporter asks the host engine of EKS's node monitoring agent: some fields of a GPU can be read by
     one engine only (aws/eks-node-monitoring-agent#256). The agent's is only on x86-64 nodes of EKS."""
-    gpus = [known for known in types if known.accelerator and known.accelerator.manufacturer == "NVIDIA"]
-    if cluster.traits.hyperpod or any(known.architecture == "arm64" for known in gpus):
+    gpus = [
+        instance_type
+        for instance_type in types
+        if instance_type.accelerator and instance_type.accelerator.manufacturer == "NVIDIA"
+    ]
+    if cluster.traits.hyperpod or any(instance_type.architecture == "arm64" for instance_type in gpus):
         return {}
     node = {"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}
     engine = {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": f"$(NODE_IP):{_DCGM_PORT}"}
@@ -218,7 +232,11 @@ _DCGM_PORT = 5555
 
 def efa_types(types: list[InstanceType]) -> tuple[InstanceType, ...]:
     """Those with EFA, each once."""
-    return tuple({known.name: known for known in types if known.efa_interfaces != 0}.values())
+    return tuple(
+        {
+            instance_type.name: instance_type for instance_type in types if instance_type.efa_interfaces != 0
+        }.values()
+    )
 
 
 def _label(cluster: Cluster, instance_type: InstanceType) -> str:

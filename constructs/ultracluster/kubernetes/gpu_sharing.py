@@ -44,15 +44,17 @@ def mig_configurations(groups: Mapping[str, Group]) -> str:
     cut = {name: group for name, group in groups.items() if group.settings.mig_key}
     if all(_known(group.settings) for group in cut.values()):
         return ""
-    found: dict[str, list[dict[str, Any]]] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
+    configurations: dict[str, list[dict[str, Any]]] = {
+        "all-disabled": [{"devices": "all", "mig-enabled": False}]
+    }
     for name, group in cut.items():
-        entries = found.setdefault(_configuration(name, group.settings), [])
-        for known in group.known_types:
+        entries = configurations.setdefault(_configuration(name, group.settings), [])
+        for instance_type in group.known_types:
             # the same profile makes more of a GPU with more memory
-            only = {"device-filter": list(mig_devices(known))} if _known(group.settings) else {}
-            made = [only | entry for entry in _entries(gpu_layouts(group.settings, known))]
-            entries += [entry for entry in made if entry not in entries]
-    return json.dumps({"version": "v1", "mig-configs": found})  # JSON is YAML
+            only = {"device-filter": list(mig_devices(instance_type))} if _known(group.settings) else {}
+            layouts = [only | entry for entry in _entries(gpu_layouts(group.settings, instance_type))]
+            entries += [entry for entry in layouts if entry not in entries]
+    return json.dumps({"version": "v1", "mig-configs": configurations})  # JSON is YAML
 
 
 def _known(group: NodeGroup) -> bool:
@@ -89,7 +91,7 @@ def plugin_configurations(groups: Iterable[NodeGroup]) -> dict[str, str]:
     slices = sorted({group.gpu_time_slices for group in groups if group.gpu_time_slices})
     if not slices:
         return {}
-    return {WHOLE: _yaml({})} | {_name(one): _yaml({"sharing": _turns(one)}) for one in slices}
+    return {WHOLE: _yaml({})} | {_name(count): _yaml({"sharing": _turns(count)}) for count in slices}
 
 
 def _turns(slices: int) -> dict[str, Any]:

@@ -151,9 +151,9 @@ _RBAC = "rbac.authorization.k8s.io"
 
 def _labels(types: Sequence[InstanceType], maker: str) -> list[str]:
     names = [
-        known.hyperpod_name
-        for known in types
-        if known.accelerator and known.accelerator.manufacturer == maker
+        instance_type.hyperpod_name
+        for instance_type in types
+        if instance_type.accelerator and instance_type.accelerator.manufacturer == maker
     ]
     return list(dict.fromkeys(names))
 

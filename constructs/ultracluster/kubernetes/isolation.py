@@ -74,12 +74,16 @@ def job_namespace(cluster: Cluster, team: str | None) -> JobNamespace:
     if team is None:
         level = settings.pod_security
         return JobNamespace(name=DEFAULT, team=None, level=level, labels=namespace_labels(level, release))
-    given = cluster.environment.teams[team]
-    labels = {TEAM_LABEL: team, **namespace_labels(given.pod_security, release)}
-    if given.uid is not None:
-        labels[UID_LABEL] = str(given.uid)
+    team_settings = cluster.environment.teams[team]
+    labels = {TEAM_LABEL: team, **namespace_labels(team_settings.pod_security, release)}
+    if team_settings.uid is not None:
+        labels[UID_LABEL] = str(team_settings.uid)
     return JobNamespace(
-        name=namespace_of(cluster, team), team=team, level=given.pod_security, labels=labels, uid=given.uid
+        name=namespace_of(cluster, team),
+        team=team,
+        level=team_settings.pod_security,
+        labels=labels,
+        uid=team_settings.uid,
     )
 
 
@@ -165,8 +169,8 @@ def _asked_by_kuberay(namespace: str) -> tuple[Manifest, ...]:
 
 def _scraped(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
     """The agent, and nobody else of its namespace, to the one port of a training script's metrics."""
-    wanted = observability_of(cluster)
-    if wanted is None or not collects(cluster) or wanted.collector != "agent":
+    settings = observability_of(cluster)
+    if settings is None or not collects(cluster) or settings.collector != "agent":
         return ()
     agent: Manifest = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": METRICS_NAMESPACE}},
@@ -188,7 +192,7 @@ def resource_quota(cluster: Cluster, team: str) -> Manifest:
     and a quota at the share would forbid to borrow. The rest is the size of the cluster: it stops a runaway,
     and no job.
     """
-    given = cluster.environment.teams[team]
+    settings = cluster.environment.teams[team]
     hard: dict[str, str] = {
         "persistentvolumeclaims": str(CLAIMS),
         "services.loadbalancers": "0",
@@ -197,22 +201,24 @@ def resource_quota(cluster: Cluster, team: str) -> Manifest:
     by_resource: dict[str, int] = {}
     for pool in pools(cluster):
         most = pool.total
-        if isinstance(given.limit, Mapping):
+        if isinstance(settings.limit, Mapping):
             # a limit by group never takes away what is guaranteed
             own = quotas(cluster)[team].get(pool.group, 0)
-            most = min(most, max(own, given.limit.get(pool.group, 0)))
-        elif given.limit is not None:
-            most = min(most, given.limit)
+            most = min(most, max(own, settings.limit.get(pool.group, 0)))
+        elif settings.limit is not None:
+            most = min(most, settings.limit)
         for resource, amount in pool.resources(most).items():
             by_resource[resource] = by_resource.get(resource, 0) + amount
-            if isinstance(given.limit, int) and not pool.mixed:
-                by_resource[resource] = min(by_resource[resource], given.limit)
+            if isinstance(settings.limit, int) and not pool.mixed:
+                by_resource[resource] = min(by_resource[resource], settings.limit)
     hard |= {f"requests.{resource}": str(most) for resource, most in by_resource.items()}
     groups = cluster.with_role("compute").values()
     if groups and all(group.type and group.type.vcpu and group.type.memory_gib for group in groups):
-        types = [(group.most_nodes, known) for group in groups for known in group.known_types]
-        hard["requests.cpu"] = str(sum(nodes * known.vcpu for nodes, known in types))
-        hard["requests.memory"] = f"{sum(nodes * int(known.memory_gib) for nodes, known in types)}Gi"
+        types = [(group.most_nodes, instance_type) for group in groups for instance_type in group.known_types]
+        hard["requests.cpu"] = str(sum(nodes * instance_type.vcpu for nodes, instance_type in types))
+        hard["requests.memory"] = (
+            f"{sum(nodes * int(instance_type.memory_gib) for nodes, instance_type in types)}Gi"
+        )
     hard["pods"] = str(PODS_OF_A_NODE * max(1, sum(group.most_nodes for group in groups)))
     return {
         "apiVersion": "v1",

@@ -38,7 +38,7 @@ def kai_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = pools(cluster)
+    node_pools = pools(cluster)
     topologies = [
         {
             "apiVersion": "kai.scheduler/v1alpha1",
@@ -46,18 +46,18 @@ def kai_objects(cluster: Cluster) -> tuple[Manifest, ...]:
             "metadata": {"name": kind},
             "spec": {"levels": [{"nodeLabel": label} for label in levels(kind)]},
         }
-        for kind in kinds_of(cluster, there)
+        for kind in kinds_of(cluster, node_pools)
     ]
-    given = {name: sum(quota.values()) for name, quota in quotas(cluster).items()}
+    team_quotas = {name: sum(quota.values()) for name, quota in quotas(cluster).items()}
     queues: list[Manifest] = []
     teams = cluster.environment.teams
-    if given:
-        everything = sum(given[name] for name in teams_of(teams, None))
+    if team_quotas:
+        everything = sum(team_quotas[name] for name in teams_of(teams, None))
         queues.append(_queue(PARENT, {"quota": everything, "limit": _UNLIMITED}))
     for name in parents_first(teams):
         team = teams[name]
         gpu = {
-            "quota": given[name],
+            "quota": team_quotas[name],
             "limit": _UNLIMITED if team.limit is None else total_amount(team.limit),
         }
         queues.append(_queue(name, gpu, weight=team.weight, parent=team.parent or PARENT))

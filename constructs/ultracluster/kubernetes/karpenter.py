@@ -209,13 +209,13 @@ def node_pool(name: str, group: NodeGroup, instance_type: InstanceType, *, idle_
 
 
 def _requirements(group: NodeGroup, instance_type: InstanceType) -> list[dict[str, Any]]:
-    wanted = {
+    requirements = {
         "node.kubernetes.io/instance-type": [instance_type.name],
         "kubernetes.io/arch": ["arm64" if instance_type.architecture == "arm64" else "amd64"],
         "kubernetes.io/os": ["linux"],
         "karpenter.sh/capacity-type": _capacity_types(group),
     }
-    return [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
+    return [{"key": key, "operator": "In", "values": values} for key, values in requirements.items()]
 
 
 def _capacity_types(group: NodeGroup) -> list[str]:

@@ -88,13 +88,13 @@ def kueue_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = pools(cluster)
-    if not there:
+    node_pools = pools(cluster)
+    if not node_pools:
         return ()
-    kinds = {pool.group: topology_of(cluster, pool) for pool in there}
+    kinds = {pool.group: topology_of(cluster, pool) for pool in node_pools}
     topologies = [
         _object("Topology", kind, {"levels": [{"nodeLabel": label} for label in levels(kind)]})
-        for kind in kinds_of(cluster, there)
+        for kind in kinds_of(cluster, node_pools)
     ]
     flavors = [
         _object(
@@ -106,13 +106,14 @@ def kueue_objects(cluster: Cluster) -> tuple[Manifest, ...]:
                 **({} if kinds[pool.group] == "none" else {"topologyName": kinds[pool.group]}),
             },
         )
-        for pool in there
+        for pool in node_pools
     ]
     own = own_quotas(cluster)
     spare = {
-        pool.group: pool.total - sum(quota.get(pool.group, 0) for quota in own.values()) for pool in there
+        pool.group: pool.total - sum(quota.get(pool.group, 0) for quota in own.values())
+        for pool in node_pools
     }
-    cohort = _object("Cohort", COHORT, _filled(resourceGroups=_groups(there, spare)))
+    cohort = _object("Cohort", COHORT, _filled(resourceGroups=_groups(node_pools, spare)))
     priorities = [
         {
             "apiVersion": _API,
@@ -123,8 +124,8 @@ def kueue_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         }
         for name, value in PRIORITIES.items()
     ]
-    cohorts = [cohort, *_cohorts(cluster, there)]
-    return (*topologies, *flavors, *cohorts, *priorities, *_queues(cluster, there, own))
+    cohorts = [cohort, *_cohorts(cluster, node_pools)]
+    return (*topologies, *flavors, *cohorts, *priorities, *_queues(cluster, node_pools, own))
 
 
 def flavor(pool: Pool) -> str:
@@ -137,48 +138,50 @@ def queue(team: str | None) -> str:
     return team or EVERYONE
 
 
-def _cohorts(cluster: Cluster, there: tuple[Pool, ...]) -> list[Manifest]:
+def _cohorts(cluster: Cluster, node_pools: tuple[Pool, ...]) -> list[Manifest]:
     """A cohort of each team with teams below it: its limit and its weight are of all their queues and its own
     together. What it has itself is in its queue."""
-    teams, given = cluster.environment.teams, quotas(cluster)
+    teams, team_quotas = cluster.environment.teams, quotas(cluster)
     cohorts: list[Manifest] = []
     for name in parents_first(teams):
         team = teams[name]
         if not teams_of(teams, name):
             continue
         limited = team.limit is not None or not team.lend
-        borrow = _borrowed(cluster, there, team, given[name])
-        groups = _groups(there, {}, borrow=borrow, lend=team.lend) if limited else []
+        borrow = _borrowed(cluster, node_pools, team, team_quotas[name])
+        groups = _groups(node_pools, {}, borrow=borrow, lend=team.lend) if limited else []
         spec = {"parentName": team.parent or COHORT, "fairSharing": {"weight": str(team.weight)}}
         cohorts.append(_object("Cohort", name, spec | _filled(resourceGroups=groups)))
     return cohorts
 
 
 def _borrowed(
-    cluster: Cluster, there: tuple[Pool, ...], team: Team, quota: Mapping[str, int]
+    cluster: Cluster, node_pools: tuple[Pool, ...], team: Team, quota: Mapping[str, int]
 ) -> dict[str, int] | None:
     """Accelerators that a team may have above its quota, by group; None is no limit."""
     limit = limits(cluster, team)
     if limit is None:
         return None
-    return {pool.group: limit.get(pool.group, 0) - quota.get(pool.group, 0) for pool in there}
+    return {pool.group: limit.get(pool.group, 0) - quota.get(pool.group, 0) for pool in node_pools}
 
 
 def _queues(
-    cluster: Cluster, there: tuple[Pool, ...], own: Mapping[str, Mapping[str, int]]
+    cluster: Cluster, node_pools: tuple[Pool, ...], own: Mapping[str, Mapping[str, int]]
 ) -> list[Manifest]:
     teams = cluster.environment.teams
     if not teams:
-        return _team_queue(EVERYONE, "default", Team(), _groups(there, {}))
+        return _team_queue(EVERYONE, "default", Team(), _groups(node_pools, {}))
     manifests: list[Manifest] = []
     for name, team in teams.items():
         namespace = namespace_of(cluster, name)
         if teams_of(teams, name):
             # limit, weight and what is lent are its cohort's
             alike = Team(preempt_own=team.preempt_own)
-            manifests += _team_queue(name, namespace, alike, _groups(there, own[name]), cohort=name)
+            manifests += _team_queue(name, namespace, alike, _groups(node_pools, own[name]), cohort=name)
             continue
-        groups = _groups(there, own[name], borrow=_borrowed(cluster, there, team, own[name]), lend=team.lend)
+        groups = _groups(
+            node_pools, own[name], borrow=_borrowed(cluster, node_pools, team, own[name]), lend=team.lend
+        )
         manifests += _team_queue(name, namespace, team, groups, cohort=team.parent or COHORT)
     return manifests
 
@@ -213,7 +216,7 @@ def _team_queue(
 
 
 def _groups(
-    there: Iterable[Pool],
+    node_pools: Iterable[Pool],
     nominal: Mapping[str, int],
     *,
     borrow: Mapping[str, int] | None = None,
@@ -222,11 +225,11 @@ def _groups(
     """A resource group for each kind of accelerator, with a flavor for each node group. A resource may be in
     one of them only: what mixed MIG layouts offer together is one, of which a flavor may have nothing."""
     groups: list[tuple[list[str], list[Pool]]] = []
-    for pool in there:
+    for pool in node_pools:
         names, pools_of = list(pool.offered), [pool]
-        for one in [one for one in groups if set(one[0]) & set(names)]:
-            groups.remove(one)
-            names, pools_of = list(dict.fromkeys([*one[0], *names])), [*one[1], *pools_of]
+        for merged in [group for group in groups if set(group[0]) & set(names)]:
+            groups.remove(merged)
+            names, pools_of = list(dict.fromkeys([*merged[0], *names])), [*merged[1], *pools_of]
         groups.append((names, pools_of))
 
     def resource(pool: Pool, name: str) -> Manifest:

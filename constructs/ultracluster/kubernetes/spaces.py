@@ -38,26 +38,26 @@ def space_objects(cluster: Cluster) -> tuple[Manifest, ...]:
 
     Namespaces that task governance makes are not yet there: `ultracluster export team-namespaces` has theirs.
     """
-    wanted = spaces_of(cluster)
-    if wanted is None:
+    settings = spaces_of(cluster)
+    if settings is None:
         return ()
     teams: list[str | None] = list(cluster.environment.teams) or [None]
     objects: list[Manifest] = []
     for team in teams:
-        objects += [space_template(cluster, wanted, team), space_quota(cluster, wanted, team)]
+        objects += [space_template(cluster, settings, team), space_quota(cluster, settings, team)]
     return (*objects, *only_from_template(cluster))
 
 
-def space_template(cluster: Cluster, wanted: HyperPodSpaces, team: str | None) -> Manifest:
+def space_template(cluster: Cluster, settings: HyperPodSpaces, team: str | None) -> Manifest:
     """What a space of a team is, and may be at the most. Spaces that name no template get it."""
-    most = {"cpu": str(wanted.cpu), "memory": f"{wanted.memory_gib}Gi"}
+    most = {"cpu": str(settings.cpu), "memory": f"{settings.memory_gib}Gi"}
     # the add-on refuses less where editors connect
-    least = {"cpu": "500m", "memory": "8Gi" if wanted.remote_ide else "1Gi"}
+    least = {"cpu": "500m", "memory": "8Gi" if settings.remote_ide else "1Gi"}
     bounds = {name: {"min": least[name], "max": value} for name, value in most.items()}
-    bounds["nvidia.com/gpu"] = {"min": "0", "max": str(wanted.gpus)}
+    bounds["nvidia.com/gpu"] = {"min": "0", "max": str(settings.gpus)}
     idle = {
         "enabled": True,
-        "idleTimeoutInMinutes": wanted.idle_minutes,
+        "idleTimeoutInMinutes": settings.idle_minutes,
         "detection": {"httpGet": {"path": "/api/idle", "port": PORT, "scheme": "HTTP"}},
     }
     space = job_namespace(cluster, team)
@@ -66,23 +66,23 @@ def space_template(cluster: Cluster, wanted: HyperPodSpaces, team: str | None) -
     security = {**pod_context(space.level, job_user(cluster, team)), "fsGroup": owner}
     spec: Manifest = {
         "displayName": f"Space of {team}" if team else "Space",
-        "defaultImage": wanted.images[0],
-        "allowedImages": list(wanted.images),
+        "defaultImage": settings.images[0],
+        "allowedImages": list(settings.images),
         "allowCustomImages": False,
         "appType": "jupyterlab",
         "defaultContainerConfig": {"command": [_ENTRY]},
         "defaultResources": {"requests": most, "limits": most},
         "resourceBounds": {"resources": bounds},
         "primaryStorage": {
-            "defaultSize": f"{wanted.storage_gib}Gi",
+            "defaultSize": f"{settings.storage_gib}Gi",
             "minSize": "1Gi",
-            "maxSize": f"{wanted.storage_gib}Gi",
+            "maxSize": f"{settings.storage_gib}Gi",
             "defaultStorageClassName": _STORAGE_CLASS,
             "defaultMountPath": _HOME,
         },
         "allowSecondaryStorages": True,
-        "defaultNodeSelector": {GROUP_LABEL: wanted.group},
-        "defaultTolerations": _tolerations(cluster, wanted.group),
+        "defaultNodeSelector": {GROUP_LABEL: settings.group},
+        "defaultTolerations": _tolerations(cluster, settings.group),
         "defaultPodSecurityContext": security,
         "defaultContainerSecurityContext": container_context(space.level),
         "defaultAccessStrategy": {"name": STRATEGY, "namespace": SPACES},
@@ -90,7 +90,7 @@ def space_template(cluster: Cluster, wanted: HyperPodSpaces, team: str | None) -
         "defaultAccessType": "OwnerOnly",
         "defaultOwnershipType": "OwnerOnly",
         "defaultIdleShutdown": idle,
-        "idleShutdownOverrides": {"allow": True, "maxIdleTimeoutInMinutes": wanted.idle_minutes},
+        "idleShutdownOverrides": {"allow": True, "maxIdleTimeoutInMinutes": settings.idle_minutes},
     }
     if lustre := cluster.environment.storage.lustre:
         spec["defaultVolumes"] = [
@@ -110,13 +110,13 @@ def space_template(cluster: Cluster, wanted: HyperPodSpaces, team: str | None) -
     }
 
 
-def space_quota(cluster: Cluster, wanted: HyperPodSpaces, team: str | None) -> Manifest:
+def space_quota(cluster: Cluster, settings: HyperPodSpaces, team: str | None) -> Manifest:
     """How many spaces a namespace has, stopped ones among them: each keeps a volume that costs money."""
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
         "metadata": {"name": "ultracluster-spaces", "namespace": job_namespace(cluster, team).name},
-        "spec": {"hard": {f"count/workspaces.{GROUP}": str(wanted.per_team)}},
+        "spec": {"hard": {f"count/workspaces.{GROUP}": str(settings.per_team)}},
     }
 
 
@@ -170,12 +170,12 @@ def only_from_template(cluster: Cluster) -> tuple[Manifest, ...]:
     )
 
 
-def space_values(wanted: HyperPodSpaces, *, ssm_role_arn: str | None) -> dict[str, Any]:
+def space_values(settings: HyperPodSpaces, *, ssm_role_arn: str | None) -> dict[str, Any]:
     """Configuration values of the add-on (SageMaker Developer Guide, Install SageMaker AI Spaces Add-on)."""
     here: dict[str, Any] = {"remoteAccess": {"enabled": False}}
     if ssm_role_arn:
         here["remoteAccess"] = {"enabled": True, "ssmManagedNodeRole": ssm_role_arn}
-    if web := wanted.web_ui:
+    if web := settings.web_ui:
         here["clusterWebUI"] = {
             "enabled": True,
             "domain": web.domain,
@@ -191,13 +191,13 @@ def space_values(wanted: HyperPodSpaces, *, ssm_role_arn: str | None) -> dict[st
 
 def _tolerations(cluster: Cluster, group: str) -> list[dict[str, str]]:
     """Of the group's own taints, and of the one that keeps accelerated nodes for those who ask for GPUs."""
-    found = [{"key": GPU_TAINT, "operator": "Exists", "effect": "NoSchedule"}]
-    known = cluster.groups.get(group)
-    for taint in known.settings.taints if known else ():
+    tolerations = [{"key": GPU_TAINT, "operator": "Exists", "effect": "NoSchedule"}]
+    cluster_group = cluster.groups.get(group)
+    for taint in cluster_group.settings.taints if cluster_group else ():
         if taint.effect != "PreferNoSchedule" and taint.key != GPU_TAINT:
             same = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
-            found.append({"key": taint.key, **same, "effect": taint.effect})
-    return found
+            tolerations.append({"key": taint.key, **same, "effect": taint.effect})
+    return tolerations
 
 
 def _queue(cluster: Cluster, team: str | None) -> dict[str, str]:

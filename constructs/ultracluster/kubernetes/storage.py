@@ -166,8 +166,8 @@ def scratch_volume(
 
 def _only_on(groups: Sequence[str], label: str) -> Manifest:
     """Pods with the volume are placed on nodes of these groups."""
-    wanted = {"key": label, "operator": "In", "values": list(groups)}
-    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}}}
+    requirement = {"key": label, "operator": "In", "values": list(groups)}
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}}
 
 
 def block_storage_class(*, key_arn: str, name: str = "gp3") -> Manifest:

@@ -78,24 +78,24 @@ def compute_quotas(cluster: Cluster) -> dict[str, Properties]:
     Raises:
         ValueError: quotas that the cluster does not have, or a limit that cannot be told of one group.
     """
-    there = {pool.group: pool for pool in pools(cluster)}
+    pool_of = {pool.group: pool for pool in pools(cluster)}
     requests: dict[str, Properties] = {}
-    for name, given in quotas(cluster).items():
+    for name, quota in quotas(cluster).items():
         team = cluster.environment.teams[name]
         sharing: Properties = {"Strategy": "LendAndBorrow"}
         limit = limits(cluster, team)
         if limit is not None:
-            more = {group: limit.get(group, 0) - given.get(group, 0) for group in there}
+            more = {group: limit.get(group, 0) - quota.get(group, 0) for group in pool_of}
             if total_amount(team.limit) <= total_amount(team.quota):
                 sharing = {"Strategy": "Lend" if team.lend else "DontLend"}
             else:
                 sharing["AbsoluteBorrowLimits"] = _resources(
-                    there, {group: max(0, amount) for group, amount in more.items()}
+                    pool_of, {group: max(0, amount) for group, amount in more.items()}
                 )
         requests[name] = {
             "Name": name,
             "ComputeQuotaConfig": {
-                "ComputeQuotaResources": _resources(there, given),
+                "ComputeQuotaResources": _resources(pool_of, quota),
                 "ResourceSharingConfig": sharing,
                 "PreemptTeamTasks": "LowerPriority" if team.preempt_own else "Never",
             },
@@ -115,14 +115,14 @@ def governance_resources(cluster: Cluster) -> dict[str, tuple[str, Properties]]:
     """
     if not cluster.environment.teams:
         return {}
-    found: dict[str, tuple[str, Properties]] = {}
+    resources: dict[str, tuple[str, Properties]] = {}
     if has_governance_type(POLICY, cluster.region):
         policy = {"Name": cluster.environment.name, "SchedulerConfig": scheduler_config()}
-        found["Policy"] = (POLICY, policy)
+        resources["Policy"] = (POLICY, policy)
     if has_governance_type(QUOTA, cluster.region):
         for name, request in compute_quotas(cluster).items():
-            found[f"Quota-{name}"] = (QUOTA, request)
-    return found
+            resources[f"Quota-{name}"] = (QUOTA, request)
+    return resources
 
 
 def governance_script(cluster: Cluster) -> str:
@@ -158,13 +158,13 @@ def governance_script(cluster: Cluster) -> str:
     return head + "".join(f"{line}\n" for line in lines)
 
 
-def _resources(there: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[Properties]:
+def _resources(pool_of: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[Properties]:
     """Accelerators by instance type; groups of one type count together."""
-    found: dict[tuple[str, str], int] = {}
+    totals: dict[tuple[str, str], int] = {}
     for group, total in amounts.items():
-        for resource, amount in there[group].resources(total).items():
-            key = (there[group].instance_type.hyperpod_name, resource.removeprefix("nvidia.com/"))
-            found[key] = found.get(key, 0) + amount
+        for resource, amount in pool_of[group].resources(total).items():
+            key = (pool_of[group].instance_type.hyperpod_name, resource.removeprefix("nvidia.com/"))
+            totals[key] = totals.get(key, 0) + amount
     return [
         {
             "InstanceType": instance_type,
@@ -174,7 +174,7 @@ def _resources(there: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[Pr
                 else {"Accelerators": amount}
             ),
         }
-        for (instance_type, resource), amount in found.items()
+        for (instance_type, resource), amount in totals.items()
         if amount
     ]
 

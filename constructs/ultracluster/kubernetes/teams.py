@@ -117,11 +117,11 @@ def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Manifes
 
 def team_members(cluster: Cluster) -> dict[str, tuple[str, ...]]:
     """Kubernetes groups of each IAM principal, for access entries: one principal may be in several teams."""
-    found: dict[str, tuple[str, ...]] = {}
+    members: dict[str, tuple[str, ...]] = {}
     for name, team in cluster.environment.teams.items():
         for member in team.members:
-            found[member] = (*found.get(member, ()), group_of(name))
-    return found
+            members[member] = (*members.get(member, ()), group_of(name))
+    return members
 
 
 def priority_classes() -> tuple[Manifest, ...]:

@@ -32,13 +32,13 @@ def job_tolerations(pool: Pool) -> Tolerations:
 
 def system_tolerations(cluster: Cluster) -> Tolerations:
     """The taints of all groups of role `system`, as tolerations; empty where none has any."""
-    found: Tolerations = []
+    tolerations: Tolerations = []
     for group in cluster.with_role("system").values():
         for taint in group.settings.taints:
             toleration = _toleration(taint)
-            if taint.effect != "PreferNoSchedule" and toleration not in found:
-                found.append(toleration)
-    return [_USUAL, *found] if found else []
+            if taint.effect != "PreferNoSchedule" and toleration not in tolerations:
+                tolerations.append(toleration)
+    return [_USUAL, *tolerations] if tolerations else []
 
 
 def with_tolerations(

@@ -87,8 +87,8 @@ def label_of(kind: Kind, level: str) -> str:
 
 def _labelled(instance_type: InstanceType) -> bool:
     """Whether a device plugin labels the nodes of its UltraServers."""
-    found = map(ultraserver, instance_type.ultraserver)
-    return any(one.node_label == NEURON_ULTRASERVER for one in found if one)
+    servers = map(ultraserver, instance_type.ultraserver)
+    return any(server.node_label == NEURON_ULTRASERVER for server in servers if server)
 
 
 _ULTRASERVERS: Mapping[Kind, str] = {

@@ -85,29 +85,29 @@ def volcano_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = {pool.group: pool for pool in pools(cluster)}
-    teams, given = cluster.environment.teams, quotas(cluster)
+    pool_of = {pool.group: pool for pool in pools(cluster)}
+    teams, team_quotas = cluster.environment.teams, quotas(cluster)
     specs: dict[str, Manifest] = {}
     # a queue is made after its parent, and has as much as its children's rounded shares
     for name in reversed(parents_first(teams)):
-        team, quota = teams[name], given[name]
+        team, quota = teams[name], team_quotas[name]
         deserved: dict[str, Fraction] = {}
         for group, amount in quota.items():
-            for resource, each in _of_a_node(there[group], efa=not claims_efa(cluster)).items():
-                share = Fraction(amount * each, there[group].per_node)
+            for resource, each in _of_a_node(pool_of[group], efa=not claims_efa(cluster)).items():
+                share = Fraction(amount * each, pool_of[group].per_node)
                 deserved[resource] = deserved.get(resource, Fraction(0)) + share
-        below = [specs[one] for one in teams_of(teams, name)]
-        amounts = _whole(deserved, [one["deserved"] for one in below if "deserved" in one])
-        kept = [one["guarantee"] for one in below if "guarantee" in one]
+        below = [specs[team_name] for team_name in teams_of(teams, name)]
+        amounts = _whole(deserved, [team_name["deserved"] for team_name in below if "deserved" in team_name])
+        kept = [team_name["guarantee"] for team_name in below if "guarantee" in team_name]
         if not team.lend:
             # of accelerators only: of processors a node has fewer to give than its type has
-            own = {name for group in quota for name in there[group].offered}
+            own = {name for group in quota for name in pool_of[group].offered}
             kept = [{key: amount for key, amount in amounts.items() if key in own}]
         spec: Manifest = {"reclaimable": True, **({"parent": team.parent} if team.parent else {})}
         if amounts:
             spec |= {"deserved": amounts, **({"guarantee": _whole({}, kept)} if kept else {})}
-        if team.limit is not None and there:
-            spec["capability"] = next(iter(there.values())).resources(total_amount(team.limit))
+        if team.limit is not None and pool_of:
+            spec["capability"] = next(iter(pool_of.values())).resources(total_amount(team.limit))
         specs[name] = spec
     queues = [
         {"apiVersion": _API, "kind": "Queue", "metadata": {"name": name}, "spec": _written(specs[name])}
@@ -122,9 +122,9 @@ def _tree(cluster: Cluster) -> bool:
 
 def _whole(shares: Mapping[str, Fraction], least: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Shares rounded up, as accelerators are whole; not less than these together."""
-    names = dict.fromkeys([*shares, *(name for one in least for name in one)])
+    names = dict.fromkeys([*shares, *(name for amounts in least for name in amounts)])
     return {
-        name: max(-(-shares.get(name, Fraction(0)) // 1), sum(one.get(name, 0) for one in least))
+        name: max(-(-shares.get(name, Fraction(0)) // 1), sum(amounts.get(name, 0) for amounts in least))
         for name in names
     }
 

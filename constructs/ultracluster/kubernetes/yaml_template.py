@@ -34,7 +34,7 @@ def _objects(file: Path) -> Mapping[str, Any]:
 def _filled(part: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(part, str):
         whole = _BLANK.fullmatch(part)
-        return values[whole[1]] if whole else _BLANK.sub(lambda found: str(values[found[1]]), part)
+        return values[whole[1]] if whole else _BLANK.sub(lambda match: str(values[match[1]]), part)
     if isinstance(part, list):
         items: list[Any] = []
         for item in cast("list[Any]", part):

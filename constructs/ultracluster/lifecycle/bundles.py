@@ -88,11 +88,11 @@ class NodeFiles:
         Raises:
             ValueError: a group has no configuration.
         """
-        wanted = list(groups)
-        if missing := [name for name in wanted if name not in by_group]:
+        names = list(groups)
+        if missing := [name for name in names if name not in by_group]:
             raise ValueError(f"there is no script configuration of the group {', '.join(missing)}")
         make = self.in_one_file if one_file else self.in_folder
-        return {name: make(by_group[name]) for name in wanted}
+        return {name: make(by_group[name]) for name in names}
 
     def in_folder(self, configuration: Mapping[str, Any]) -> Bundle:
         """Every file by its own, with `cluster.json` next to them."""
@@ -106,11 +106,11 @@ class NodeFiles:
 
     def in_one_file(self, configuration: Mapping[str, Any]) -> Bundle:
         """One file that unpacks itself, for nodes that are handed a file and its checksum."""
-        made = one_file(self.root, dict(configuration), self.paths)
+        text = one_file(self.root, dict(configuration), self.paths)
         return Bundle(
             folder=content_hash(self.root, self.paths, configuration),
-            files={NODE_FILE: made.content},
-            sha256=made.sha256,
+            files={NODE_FILE: text.content},
+            sha256=text.sha256,
         )
 
 

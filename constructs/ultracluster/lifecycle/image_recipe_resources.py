@@ -61,7 +61,7 @@ def image_recipe(
         )
     ]
     volume = _volume(recipe, gib, key)
-    versions = [one.version for one in components]
+    versions = [component.version for component in components]
     return imagebuilder.CfnImageRecipe(
         scope,
         "Recipe",
@@ -103,7 +103,7 @@ def _volume(
 
 def _version(scope: Construct, recipe: Recipe, *content: object) -> str:
     """`<release>.<what is in it>`; each part is below 2^30."""
-    text = json.dumps([Stack.of(scope).resolve(one) for one in content], sort_keys=True)
+    text = json.dumps([Stack.of(scope).resolve(value) for value in content], sort_keys=True)
     major, minor = re.findall(r"\d+", recipe.release)[:2]
     return f"{int(major)}.{int(minor)}.{int(hashlib.sha256(text.encode()).hexdigest()[:7], 16)}"
 

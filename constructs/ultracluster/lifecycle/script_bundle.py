@@ -82,7 +82,7 @@ class ScriptBundle(Construct):
         )
         if bucket.encryption_key:
             allow_use(self, bucket.encryption_key, "logs")
-        made = None if role else self._upload_role(bucket, name, archive.asset.bucket, log_group)
+        upload_role = None if role else self._upload_role(bucket, name, archive.asset.bucket, log_group)
         self.deployment = deployment.BucketDeployment(
             self,
             "Resource",
@@ -92,12 +92,12 @@ class ScriptBundle(Construct):
             prune=False,
             retain_on_delete=True,
             # the CDK's grants would be wider: deleting, and any prefix
-            role=made.without_policy_updates() if made else role,
+            role=upload_role.without_policy_updates() if upload_role else role,
             memory_limit=MEMORY_MIB,
             log_group=log_group,
         )
-        if made:
-            self.deployment.node.add_dependency(policy_of(made))
+        if upload_role:
+            self.deployment.node.add_dependency(policy_of(upload_role))
         for function in singletons(Stack.of(self), "Custom::CDKBucketDeployment"):
             acknowledge(function, {"AwsSolutions-L1": RUNTIME})
 
@@ -162,7 +162,7 @@ class _Archive:
 
     def _marked(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: self._marked(one) for key, one in cast("dict[str, Any]", value).items()}
+            return {key: self._marked(item) for key, item in cast("dict[str, Any]", value).items()}
         if isinstance(value, str) and Token.is_unresolved(value):
             marker = f"<<marker:0xbaba:{len(self._markers)}>>"  # as the CDK's own sources write them
             self._markers[marker] = value
@@ -170,12 +170,12 @@ class _Archive:
         return value
 
 
-def _merged(known: Mapping[str, Any], deployed: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(base: Mapping[str, Any], deployed: Mapping[str, Any]) -> dict[str, Any]:
     """What is known at synth with what is deployed: an object in both has the keys of both."""
-    merged = {**known, **deployed}
-    for key in known.keys() & deployed.keys():
-        if isinstance(known[key], Mapping) and isinstance(deployed[key], Mapping):
-            merged[key] = {**known[key], **deployed[key]}
+    merged = {**base, **deployed}
+    for key in base.keys() & deployed.keys():
+        if isinstance(base[key], Mapping) and isinstance(deployed[key], Mapping):
+            merged[key] = {**base[key], **deployed[key]}
     return merged
 
 

@@ -69,10 +69,10 @@ class Admission(Construct):
         pairs = [(client, server) for client in groups_of(clients) for server in groups_of(servers)]
         for number, (client, server) in enumerate(pairs, start=1):
             suffix = "" if number == 1 else str(number)
-            for one in traffic:
-                self._pair("", one, client, server, suffix)
+            for row in traffic:
+                self._pair("", row, client, server, suffix)
                 if mutual and client != server:
-                    self._pair("Back", one, server, client, suffix)
+                    self._pair("Back", row, server, client, suffix)
 
     def _pair(self, prefix: str, traffic: Traffic, source: str, target: str, suffix: str) -> None:
         description = f"Ultracluster: {traffic.name} {prefix}".strip()

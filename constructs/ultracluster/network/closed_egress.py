@@ -54,7 +54,7 @@ class ClosedEgress(Construct):
         for number, group_id in enumerate(groups_of(clients), start=1):
             suffix = "" if number == 1 else str(number)
             to_endpoints = [{"destination_security_group_id": endpoint_group_id}] if endpoint_group_id else []
-            for place, to in enumerate(to_endpoints or [{"cidr_ip": one} for one in networks]):
+            for place, to in enumerate(to_endpoints or [{"cidr_ip": network} for network in networks]):
                 name = f"Endpoints{suffix}" + (f"Network{place}" if place else "")
                 self._rule(name, group_id, "HTTPS to VPC endpoints", to)
             for service, list_id in lists.items():
@@ -71,7 +71,7 @@ class ClosedEgress(Construct):
     def _prefix_list(self, service: str, key: kms.IKey | None) -> str:
         name = f"com.amazonaws.{Stack.of(self).region}.{service}"
         calls = SdkCalls.of(self, key=key)
-        found = calls.add(
+        call = calls.add(
             self,
             f"PrefixList-{service}",
             may=("ec2:DescribeManagedPrefixLists", "*"),
@@ -89,7 +89,7 @@ class ClosedEgress(Construct):
             {"AwsSolutions-IAM5[Resource::*]": "DescribeManagedPrefixLists knows no resources (Service "
              "Authorization Reference, Amazon EC2)."},
         )  # fmt: skip
-        return found.get_response_field(_ID)
+        return call.get_response_field(_ID)
 
 
 __all__ = ["ClosedEgress"]

@@ -99,10 +99,12 @@ class ClusterEgress(Construct):
             self._nat(public, tables)
             if ipv6 and route_table_id and config.vpc is None:
                 self._out_of_ipv6(route_table_id)
-        made = made_endpoints_of(config) if endpoints is None else endpoints
+        own_endpoints = made_endpoints_of(config) if endpoints is None else endpoints
         zone = parent_zone(config) or config.zone_id
-        self._endpoints((further_subnets or {}).get(zone, subnet).subnet_id, list(tables.values()), made)
-        self._gateways = [one.service for one in made if one.kind == "gateway"]
+        self._endpoints(
+            (further_subnets or {}).get(zone, subnet).subnet_id, list(tables.values()), own_endpoints
+        )
+        self._gateways = [endpoint.service for endpoint in own_endpoints if endpoint.kind == "gateway"]
         if default_security_group_id:
             EmptyDefaultGroup(self, "DefaultGroup", group_id=default_security_group_id, key=flow_log_key)
         established: object = subnet.internet_connectivity_established
@@ -128,7 +130,7 @@ class ClusterEgress(Construct):
             construct_id,
             clients=clients,
             endpoint_group_id=group.attr_group_id if group else None,
-            networks=networks or [str(one) for one in vpc_blocks(self._network)],
+            networks=networks or [str(vpc_block) for vpc_block in vpc_blocks(self._network)],
             gateways=gateways or self._gateways or ("s3",),
             key=self._key,
         )
@@ -215,12 +217,12 @@ class ClusterEgress(Construct):
         )  # fmt: skip
 
     def _flow_log(self, key: kms.IKey | None, removal: RemovalPolicy) -> None:
-        wanted = self._network.flow_logs
+        flow_logs = self._network.flow_logs
         if key:
             allow_use(self, key, "logs")
         group = logs.LogGroup(
             self, "FlowLogs", encryption_key=key, removal_policy=removal,
-            retention=retention(wanted.retention_days),
+            retention=retention(flow_logs.retention_days),
         )  # fmt: skip
         role = iam.Role(self, "FlowLogRole", assumed_by=trusted(self, "vpc-flow-logs.amazonaws.com"))
         role.add_to_policy(
@@ -231,6 +233,6 @@ class ClusterEgress(Construct):
         )
         ec2.CfnFlowLog(
             self, "FlowLog", resource_id=self._vpc_id, resource_type="VPC",
-            traffic_type=wanted.traffic.upper(), log_group_name=group.log_group_name,
+            traffic_type=flow_logs.traffic.upper(), log_group_name=group.log_group_name,
             deliver_logs_permission_arn=role.role_arn, max_aggregation_interval=600,
         )  # fmt: skip

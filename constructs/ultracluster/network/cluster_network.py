@@ -180,15 +180,15 @@ class ClusterNetwork(Construct):
         if further.subnet_id:
             self.further_subnets[zone] = existing_subnet(self, name, further.subnet_id)
             return
-        made = self._subnet(f"NodeSubnet-{zone}", vpc_id, IPv4Network(further.cidr), zone)
-        table = associated_routes(self, f"NodeRoutes-{zone}", vpc_id, made)
+        subnet = self._subnet(f"NodeSubnet-{zone}", vpc_id, IPv4Network(further.cidr), zone)
+        table = associated_routes(self, f"NodeRoutes-{zone}", vpc_id, subnet)
         self.further_route_table_ids[zone] = table.attr_route_table_id
         self.further_subnets[zone] = existing_subnet(
             self,
             name,
-            made.attr_subnet_id,
+            subnet.attr_subnet_id,
             route_table_id=table.attr_route_table_id,
-            availability_zone=made.attr_availability_zone,
+            availability_zone=subnet.attr_availability_zone,
         )
 
     def _imported(self, name: str, subnet: ec2.CfnSubnet, routes: str | None = None) -> ec2.ISubnet:
@@ -213,13 +213,13 @@ class ClusterNetwork(Construct):
 
     def _secondary_block(self, vpc_id: str, place: str, block: IPv4Network) -> ec2.CfnVPCCidrBlock:
         name = f"NodeBlock-{place}" if place else "NodeBlock"
-        made = ec2.CfnVPCCidrBlock(self, name, vpc_id=vpc_id, cidr_block=str(block))
+        cidr_block = ec2.CfnVPCCidrBlock(self, name, vpc_id=vpc_id, cidr_block=str(block))
         if self._removal_policy:
-            made.apply_removal_policy(self._removal_policy)  # a subnet that stays keeps its block
-        return made
+            cidr_block.apply_removal_policy(self._removal_policy)  # a subnet that stays keeps its block
+        return cidr_block
 
     def _block_of(self, cidr: IPv4Network) -> ec2.CfnVPCCidrBlock | None:
-        return next((made for block, made in self._blocks.items() if cidr.subnet_of(block)), None)
+        return next((cidr_block for block, cidr_block in self._blocks.items() if cidr.subnet_of(block)), None)
 
     def _ipv6_block(self) -> ec2.CfnVPCCidrBlock:
         if self._made is None:

@@ -136,7 +136,7 @@ class Server(Construct):
 
     @property
     def connections(self) -> ec2.Connections:
-        """Opens all that the protocol needs."""
+        """Opens the database's port, all of NFS, or what Lustre needs both ways (with EFA, all traffic)."""
         return self._connections
 
     def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:

@@ -37,8 +37,8 @@ def zone_subnet(
         ipv6_cidr_block=six,
         assign_ipv6_address_on_creation=True if six else None,
     )
-    for one in filter(None, (ipv6, block)):
-        subnet.add_resource_dependency(one)
+    for dependency in filter(None, (ipv6, block)):
+        subnet.add_resource_dependency(dependency)
     if removal_policy:
         subnet.apply_removal_policy(removal_policy)
     Tags.of(subnet).add("Name", f"{scope.node.path}/{name}")

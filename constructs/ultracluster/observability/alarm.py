@@ -112,13 +112,13 @@ def _metrics(value: Reckoned) -> list[cloudwatch.CfnAlarm.MetricDataQueryPropert
                 return_data=False,
                 metric_stat=cloudwatch.CfnAlarm.MetricStatProperty(
                     metric=cloudwatch.CfnAlarm.MetricProperty(
-                        namespace=one.namespace, metric_name=one.metric, dimensions=_dimensions(one)
+                        namespace=part.namespace, metric_name=part.metric, dimensions=_dimensions(part)
                     ),
-                    period=one.seconds,
-                    stat=one.statistic,
+                    period=part.seconds,
+                    stat=part.statistic,
                 ),
             )
-            for name, one in value.of.items()
+            for name, part in value.of.items()
         ),
     ]
 

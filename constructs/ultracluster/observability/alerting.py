@@ -45,8 +45,8 @@ class AlertTopic(Construct):
         super().__init__(scope, construct_id)
         allow_use(self, key, "alerts")
         # the CDK's class and interface differ in names of arguments
-        made = sns.Topic(self, "Resource", master_key=key, enforce_ssl=True)
-        self.topic = cast("sns.ITopic", made)
+        topic = sns.Topic(self, "Resource", master_key=key, enforce_ssl=True)
+        self.topic = cast("sns.ITopic", topic)
         self.topic_arn = self.topic.topic_arn
         for address in emails:
             sns.Subscription(

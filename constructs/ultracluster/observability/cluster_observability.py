@@ -58,40 +58,42 @@ class ClusterObservability(Construct):
                 destroyed.
         """
         super().__init__(scope, construct_id)
-        wanted, name = config or Observability(), name or cluster_name
+        settings, name = config or Observability(), name or cluster_name
         self.key = ClusterKey.of(self, key)
         topic = (
-            AlertTopic(self, "Topic", key=self.key, emails=wanted.alerts.emails)
-            if wanted.makes_topic
+            AlertTopic(self, "Topic", key=self.key, emails=settings.alerts.emails)
+            if settings.makes_topic
             else None
         )
-        self.topic_arn = topic.topic_arn if topic else str(wanted.alerts.topic_arn)
+        self.topic_arn = topic.topic_arn if topic else str(settings.alerts.topic_arn)
         self.workspace: MetricsWorkspace | None = None
         self.destination: MetricsDestination | None = None
-        if wanted.makes_workspace:
+        if settings.makes_workspace:
             self.workspace = MetricsWorkspace(
                 self,
                 "Workspace",
                 name=name,
                 key=self.key,
                 logs_key=logs_key,
-                retention_days=wanted.retention_days,
-                limits={cluster_name: wanted.max_series} if wanted.max_series else None,
+                retention_days=settings.retention_days,
+                limits={cluster_name: settings.max_series} if settings.max_series else None,
                 removal_policy=removal_policy,
             )
             self.destination = self.workspace.destination
             if topic:
                 topic.let_workspace(self.workspace.workspace_arn)
-        elif wanted.kind != "cloudwatch" and wanted.workspace:
-            self.destination = MetricsDestination.of(wanted.workspace.arn, role_arn=wanted.workspace.role_arn)
+        elif settings.kind != "cloudwatch" and settings.workspace:
+            self.destination = MetricsDestination.of(
+                settings.workspace.arn, role_arn=settings.workspace.role_arn
+            )
         self.grafana: GrafanaWorkspace | None = None
-        self.grafana_id = wanted.grafana.workspace_id if wanted.grafana else None
-        if wanted.makes_grafana:
+        self.grafana_id = settings.grafana.workspace_id if settings.grafana else None
+        if settings.makes_grafana:
             self.grafana = GrafanaWorkspace(
                 self,
                 "Grafana",
                 name=name,
-                config=wanted.grafana,
+                config=settings.grafana,
                 metrics=self.destination,
                 key=self.key if self.workspace else None,
                 removal_policy=removal_policy,

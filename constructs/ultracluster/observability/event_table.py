@@ -57,22 +57,22 @@ def watches(cluster: Cluster, *, stacks: str) -> list[Watch]:
         stacks: how the ARN of a stack in its account begins, `arn:aws:cloudformation:...:stack/`; may hold
             tokens.
     """
-    found = [*_stacks(cluster, stacks), _health(cluster)]
+    rows = [*_stacks(cluster, stacks), _health(cluster)]
     if cluster.traits.hyperpod:
-        found += _hyperpod(cluster)
-    found += _reservations(cluster)
+        rows += _hyperpod(cluster)
+    rows += _reservations(cluster)
     if any(group.capacity.kind == "spot" and not group.in_service for group in cluster.groups.values()):
-        found.append(_spot(cluster))
+        rows.append(_spot(cluster))
     if any(
         group.capacity.kind == "reservation" and group.capacity.takes_back
         for group in cluster.groups.values()
     ):
-        found.append(_reclaimed(cluster))
+        rows.append(_reclaimed(cluster))
     if cluster.traits.kubernetes:
-        found.append(_auto_scaling(cluster))
+        rows.append(_auto_scaling(cluster))
     if isinstance(cluster.settings, ParallelCluster) and cluster.settings.monitoring.alarms:
-        found.append(_head_node(cluster))
-    return found
+        rows.append(_head_node(cluster))
+    return rows
 
 
 def _told(cluster: Cluster, text: str, run: str) -> str:
@@ -113,7 +113,7 @@ def _fitting(names: list[str]) -> list[list[str]]:
     """The names in parts that each fit into one pattern, with the longest ARN that there is."""
     parts: list[list[str]] = [[]]
     for name in names:
-        tried = [f"{'x' * LONGEST_ARN}{one}/" for one in (*parts[-1], name)]
+        tried = [f"{'x' * LONGEST_ARN}{ending}/" for ending in (*parts[-1], name)]
         if len(json.dumps(_stack_pattern(tried), separators=(",", ":"))) > LONGEST_PATTERN:
             parts.append([])
         parts[-1].append(name)

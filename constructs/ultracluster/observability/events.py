@@ -32,8 +32,8 @@ def add_events(scope: Construct, cluster: Cluster, *, topic_arn: str, key: kms.I
             `events.amazonaws.com`, `cloudwatch.amazonaws.com` and `budgets.amazonaws.com`.
         key: encrypts the topic of single events; its policy lets in `events.amazonaws.com`.
     """
-    wanted = cluster.environment.observability
-    if wanted is None:
+    settings = cluster.environment.observability
+    if settings is None:
         return
     home = Construct(scope, "Events")
     stacks = Stack.of(scope).format_arn(service="cloudformation", resource="stack", resource_name="")
@@ -55,8 +55,8 @@ def add_events(scope: Construct, cluster: Cluster, *, topic_arn: str, key: kms.I
                 value=Value(namespace="AWS/Events", metric="Invocations", dimensions={"RuleName": rule.ref}),
             )
     _undelivered(home, cluster, made, topic_arn)
-    if wanted.monthly_budget_usd is not None:
-        add_budget(home, cluster, topic_arn=topic_arn, usd=wanted.monthly_budget_usd)
+    if settings.monthly_budget_usd is not None:
+        add_budget(home, cluster, topic_arn=topic_arn, usd=settings.monthly_budget_usd)
 
 
 def _id(watch: Watch) -> str:

@@ -50,11 +50,13 @@ def add_service_logs(
         service_arn: the cluster's ARN.
         removal_policy: of groups that are made here.
     """
-    wanted = cluster.environment.observability
-    if cluster.traits.hyperpod and wanted:
+    settings = cluster.environment.observability
+    if cluster.traits.hyperpod and settings:
         home = Construct(scope, "ServiceLogs")
         name = f"{cluster.log_group}{service_id}"
-        settled = _settle(home, name, below=f"{cluster.log_group}*", key=key, days=wanted.log_retention_days)
+        settled = _settle(
+            home, name, below=f"{cluster.log_group}*", key=key, days=settings.log_retention_days
+        )
         add_metric_filters(home, cluster, log_watches(cluster), log_group_name=name, after=[settled])
     elif cluster.traits.delivered_logs:
         home = Construct(scope, "ServiceLogs")
@@ -63,11 +65,11 @@ def add_service_logs(
             "Group",
             log_group_name=pcs_log_group(cluster, service_id),
             encryption_key=key,
-            retention=retention(wanted.log_retention_days if wanted else LOG_RETENTION_DAYS),
+            retention=retention(settings.log_retention_days if settings else LOG_RETENTION_DAYS),
             removal_policy=removal_policy,
         )
         _deliver(home, cluster, group, service_arn)
-        if wanted:
+        if settings:
             add_metric_filters(
                 home, cluster, log_watches(cluster), log_group_name=group.log_group_name, after=[group]
             )
@@ -91,13 +93,13 @@ def add_database_logs(scope: Construct, cluster: Cluster, *, key: kms.IKey, data
         key: encrypts the groups.
         database_id: of the instance that is made here; None where there is none.
     """
-    wanted = cluster.environment.observability
-    if wanted is None or database_id is None:
+    settings = cluster.environment.observability
+    if settings is None or database_id is None:
         return
     folder = f"/aws/rds/instance/{database_id}/"
     for log in DATABASE_LOGS:
         home = Construct(scope, f"Database{log.title()}Logs")
-        _settle(home, f"{folder}{log}", below=f"{folder}*", key=key, days=wanted.log_retention_days)
+        _settle(home, f"{folder}{log}", below=f"{folder}*", key=key, days=settings.log_retention_days)
 
 
 def add_lustre_errors(scope: Construct, cluster: Cluster, *, log_group: logs.ILogGroup | None) -> None:
@@ -112,14 +114,14 @@ def add_lustre_errors(scope: Construct, cluster: Cluster, *, log_group: logs.ILo
 def add_metric_filters(
     scope: Construct,
     cluster: Cluster,
-    wanted: Sequence[LogWatch],
+    watches: Sequence[LogWatch],
     *,
     log_group_name: str,
     after: Sequence[IDependable],
 ) -> None:
     """Add the metric filters of one log group; their alarms are elsewhere, by the metrics' names."""
-    for watch in wanted:
-        made = logs.CfnMetricFilter(
+    for watch in watches:
+        metric_filter = logs.CfnMetricFilter(
             scope,
             watch.metric,
             log_group_name=log_group_name,
@@ -133,7 +135,7 @@ def add_metric_filters(
                 )
             ],
         )
-        made.node.add_dependency(*after)
+        metric_filter.node.add_dependency(*after)
 
 
 def _settle(scope: Construct, name: str, *, below: str, key: kms.IKey, days: int) -> IDependable:
@@ -145,7 +147,7 @@ def _settle(scope: Construct, name: str, *, below: str, key: kms.IKey, days: int
     # a policy names a group with what is below it (CloudWatch Logs User Guide, "Overview of managing access")
     calls, arn = SdkCalls.of(scope, key=key), _arn(scope, below)
     acknowledge(calls, {wildcard(calls, arn): "Log groups of one cluster or database, and their streams."})
-    made: list[IDependable] = []
+    calls_made: list[IDependable] = []
     for construct_id, action, parameters, ignored in (
         ("Make", "createLogGroup", {"kmsKeyId": key.key_arn}, "ResourceAlreadyExistsException"),
         ("Encrypt", "associateKmsKey", {"kmsKeyId": key.key_arn}, None),
@@ -159,10 +161,10 @@ def _settle(scope: Construct, name: str, *, below: str, key: kms.IKey, days: int
             physical_resource_id=cr.PhysicalResourceId.of(f"{action}-{name}"),
         )
         one = calls.add(scope, construct_id, may=(f"logs:{action[0].upper()}{action[1:]}", arn), always=call)
-        if made:
-            one.node.add_dependency(made[0])  # the two others wait for it, and not for each other
-        made.append(one)
-    return made[0]
+        if calls_made:
+            one.node.add_dependency(calls_made[0])  # the two others wait for it, and not for each other
+        calls_made.append(one)
+    return calls_made[0]
 
 
 def _arn(scope: Construct, name: str) -> str:

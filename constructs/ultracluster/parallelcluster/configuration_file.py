@@ -200,17 +200,17 @@ def _directory(config: DirectoryService) -> Mapped:
 
 
 def _monitoring(settings: ParallelCluster) -> Mapped:
-    wanted = settings.monitoring
+    monitoring = settings.monitoring
     logs = {
         "Enabled": True,
-        "RetentionInDays": wanted.log_retention_days,
-        "DeletionPolicy": "Retain" if wanted.keep_logs else "Delete",
+        "RetentionInDays": monitoring.log_retention_days,
+        "DeletionPolicy": "Retain" if monitoring.keep_logs else "Delete",
     }
     return {
         "Logs": {"CloudWatch": logs},
-        "DetailedMonitoring": wanted.detailed,
-        "Dashboards": {"CloudWatch": {"Enabled": wanted.dashboard}},
-        "Alarms": {"Enabled": wanted.alarms},
+        "DetailedMonitoring": monitoring.detailed,
+        "Dashboards": {"CloudWatch": {"Enabled": monitoring.dashboard}},
+        "Alarms": {"Enabled": monitoring.alarms},
     }
 
 

@@ -59,7 +59,7 @@ class DeployedValues:
 
     def further_lustre_id(self, name: str) -> str:
         """Id of a further Lustre file system; where nothing is deployed, what stands for all of them."""
-        parts = (one.partition("=") for one in self.further_lustre_ids.split(","))
+        parts = (pair.partition("=") for pair in self.further_lustre_ids.split(","))
         ids = {known: identifier for known, _, identifier in parts}
         return ids.get(name) or self.further_lustre_ids
 
@@ -84,7 +84,7 @@ class DeployedValues:
             return self.subnet_id
         if self.further_subnet_ids.startswith("<"):  # a placeholder for all of them
             return f"{self.further_subnet_ids[:-1]}.{zone_id}>"
-        return dict(one.split("=", 1) for one in self.further_subnet_ids.split(",") if one)[zone_id]
+        return dict(pair.split("=", 1) for pair in self.further_subnet_ids.split(",") if pair)[zone_id]
 
     @property
     def scripts_uri(self) -> str:
@@ -151,7 +151,9 @@ class ValueSources:
 
     def missing(self, deployed: Mapping[str, Mapping[str, str]]) -> list[StackOutput]:
         """Outputs that `deployed` (values by output name by stack) does not have."""
-        return [one for one in self.outputs.values() if not deployed.get(one.stack, {}).get(one.name)]
+        return [
+            output for output in self.outputs.values() if not deployed.get(output.stack, {}).get(output.name)
+        ]
 
     def filled(self, deployed: Mapping[str, Mapping[str, str]]) -> DeployedValues:
         """The values.
@@ -159,53 +161,57 @@ class ValueSources:
         Raises:
             KeyError: an output is missing.
         """
-        found = {key: deployed[one.stack][one.name] for key, one in self.outputs.items()}
-        return DeployedValues(**self.known, **found)
+        values = {key: deployed[output.stack][output.name] for key, output in self.outputs.items()}
+        return DeployedValues(**self.known, **values)
 
     def placeholders(self) -> DeployedValues:
         """The values with named placeholders for what is not known before a deploy."""
-        return DeployedValues(**self.known, **{key: one.placeholder for key, one in self.outputs.items()})
+        return DeployedValues(
+            **self.known, **{key: output.placeholder for key, output in self.outputs.items()}
+        )
 
 
 def value_sources(environment: Environment) -> ValueSources:
     """Where each value of a ParallelCluster environment comes from."""
     network, storage = environment.network, environment.storage
-    known: dict[str, str] = {}
+    values: dict[str, str] = {}
     outputs: dict[str, StackOutput] = {}
 
     def of(part: StackPart, names: Iterable[tuple[str, str]]) -> None:
         outputs.update({key: StackOutput(environment.stack_name(part), name) for key, name in names})
 
     if network.subnet:
-        known["subnet_id"] = network.subnet.id
+        values["subnet_id"] = network.subnet.id
     else:
         of("network", [("subnet_id", "NodeSubnetId")])
     if network.further_zones and network.subnet:
-        given = {zone: further.subnet_id for zone, further in network.further_zones.items()}
-        known["further_subnet_ids"] = ",".join(f"{zone}={subnet}" for zone, subnet in given.items() if subnet)
+        existing = {zone: further.subnet_id for zone, further in network.further_zones.items()}
+        values["further_subnet_ids"] = ",".join(
+            f"{zone}={subnet}" for zone, subnet in existing.items() if subnet
+        )
     elif network.further_zones:
         of("network", [("further_subnet_ids", FURTHER_SUBNETS)])
     if network.security_group:
-        known["security_group_id"] = network.security_group.id
+        values["security_group_id"] = network.security_group.id
     else:
         of("network", [("security_group_id", "NodeSecurityGroupId")])
     if storage.scripts_bucket:
-        known["scripts_bucket"] = storage.scripts_bucket.name
+        values["scripts_bucket"] = storage.scripts_bucket.name
     else:
         of("buckets", [("scripts_bucket", "ScriptsBucketName")])
     if storage.lustre and storage.lustre.deployment == "existing":
-        known["lustre_id"] = storage.lustre.id
+        values["lustre_id"] = storage.lustre.id
     elif storage.lustre:
         of("storage", [("lustre_id", "LustreId")])
     if storage.further_lustre:
         of("cluster", [("further_lustre_ids", "FurtherLustreIds")])
     if storage.openzfs and storage.openzfs.deployment == "existing":
-        known["openzfs_volume_id"] = storage.openzfs.volume_id or ""
+        values["openzfs_volume_id"] = storage.openzfs.volume_id or ""
     elif storage.openzfs:
         of("storage", [("openzfs_volume_id", "OpenZfsVolumeId")])
     if storage.accounting_database:
         if storage.accounting_database.kind == "existing":
-            known["database_endpoint"] = storage.accounting_database.endpoint
+            values["database_endpoint"] = storage.accounting_database.endpoint
         else:
             of("storage", [("database_endpoint", "AccountingEndpoint")])
         of("cluster", [("database_secret_arn", "AccountingPasswordSecretArn")])
@@ -215,4 +221,4 @@ def value_sources(environment: Environment) -> ValueSources:
     if isinstance(environment.orchestrator, ParallelCluster) and environment.orchestrator.ssh_pools:
         of("cluster", [("ssh_groups", "SshGroups")])
     of("cluster", [("scripts_prefix", "ScriptsPrefix"), ("queue_scripts", "QueueScripts")])
-    return ValueSources(known=known, outputs=outputs)
+    return ValueSources(known=values, outputs=outputs)

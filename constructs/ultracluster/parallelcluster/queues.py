@@ -53,7 +53,7 @@ def slurm_settings(cluster: Cluster, settings: ParallelCluster, values: Deployed
         }
     # one key per entry: ParallelCluster lets pass what it denies when an entry has two
     scheduler["CustomSlurmSettings"] = [
-        {name: one.value} for name, one in slurm_configuration(cluster).handed_over.items()
+        {name: setting.value} for name, setting in slurm_configuration(cluster).handed_over.items()
     ]
     return scheduler
 
@@ -168,11 +168,11 @@ def _target(capacity: Capacity) -> Mapped:
 
 def _one(partition: str, what: str, groups: Mapping[str, Group], of: Callable[[Group], Value]) -> Value:
     """What all groups of a partition have in common."""
-    found = {name: of(group) for name, group in groups.items()}
-    if len(set(found.values())) > 1:
-        each = ", ".join(f"{name} {value}" for name, value in found.items())
+    values = {name: of(group) for name, group in groups.items()}
+    if len(set(values.values())) > 1:
+        each = ", ".join(f"{name} {value}" for name, value in values.items())
         raise ValueError(
             f"ParallelCluster has one {what} for the queue {partition!r}, its groups differ: {each}; "
             "give them partitions of their own"
         )
-    return next(iter(found.values()))
+    return next(iter(values.values()))

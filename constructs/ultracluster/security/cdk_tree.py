@@ -28,15 +28,15 @@ def below(scope: IConstruct, kind: type[Kind], *ids: str) -> Kind:
     Raises:
         CdkTreeError: it is not there, or is something else.
     """
-    found = scope
+    node = scope
     for number, name in enumerate(ids):
-        child = found.node.try_find_child(name)
+        child = node.node.try_find_child(name)
         if child is None:
             raise _error(f"{scope.node.path} has no {'/'.join(ids[: number + 1])}")
-        found = child
-    if not isinstance(found, kind):
-        raise _error(f"{found.node.path} is a {type(found).__name__}, not a {kind.__name__}")
-    return found
+        node = child
+    if not isinstance(node, kind):
+        raise _error(f"{node.node.path} is a {type(node).__name__}, not a {kind.__name__}")
+    return node
 
 
 def policy_of(role: IConstruct) -> IConstruct:
@@ -52,13 +52,13 @@ def singletons(stack: Stack, prefix: str) -> list[IConstruct]:
 
     They are asked for only to accept findings of cdk-nag on them: where there is none, a warning says so.
     """
-    found = [child for child in stack.node.children if child.node.id.startswith(prefix)]
-    if not found:
+    children = [child for child in stack.node.children if child.node.id.startswith(prefix)]
+    if not children:
         what = _other(f"{stack.node.path} has no {prefix}...")
         Annotations.of(stack).add_warning_v2(
             "ultracluster:cdk-tree", f"{what}; until then cdk-nag may name functions of the CDK itself"
         )
-    return found
+    return children
 
 
 def _error(what: str) -> CdkTreeError:

@@ -59,12 +59,12 @@ class ClusterKey(Construct):
             key: what it was given; one of another Region than the stack is refused by the CDK's validation.
         """
         if key:
-            given = key.key if isinstance(key, ClusterKey) else key
-            same_region(scope, key=given)
-            return given
+            plain_key = key.key if isinstance(key, ClusterKey) else key
+            same_region(scope, key=plain_key)
+            return plain_key
         stack = Stack.of(scope)
-        found = stack.node.try_find_child(_OF_STACK)
-        return (found if isinstance(found, ClusterKey) else cls(stack, _OF_STACK)).key
+        existing = stack.node.try_find_child(_OF_STACK)
+        return (existing if isinstance(existing, ClusterKey) else cls(stack, _OF_STACK)).key
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ def allow_use(scope: Construct, key: kms.IKey, *uses: KeyUse) -> None:
     for use in dict.fromkeys(uses):
         if use in allowed:
             continue
-        launching = sum(one in LAUNCHERS for one in allowed)
+        launching = sum(allowed_use in LAUNCHERS for allowed_use in allowed)
         for statement in _statements(Stack.of(key), use, launching):
             if not key.add_to_resource_policy(statement).statement_added:
                 _must_stand(scope, use, statement)

@@ -34,11 +34,11 @@ class EveryRole:
     def policy_fragment(self) -> iam.PrincipalPolicyFragment:
         """For policies of resources: each of them is named."""
         named: dict[str, list[str]] = {}
-        for one in self._all:
-            fragment: dict[str, Any] = dict(one.policy_fragment.principal_json)
+        for role in self._all:
+            fragment: dict[str, Any] = dict(role.policy_fragment.principal_json)
             for kind, names in fragment.items():
-                found = named.setdefault(kind, [])
-                found += [name for name in names if name not in found]
+                statements = named.setdefault(kind, [])
+                statements += [name for name in names if name not in statements]
         return iam.PrincipalPolicyFragment(named)
 
     def add_to_policy(self, statement: iam.PolicyStatement) -> bool:
@@ -46,13 +46,13 @@ class EveryRole:
 
     def add_to_principal_policy(self, statement: iam.PolicyStatement) -> iam.AddToPrincipalPolicyResult:
         """Only what all of them got counts as added: else a grant turns to the policy of its resource."""
-        results = [one.add_to_principal_policy(statement) for one in self._all]
+        results = [role.add_to_principal_policy(statement) for role in self._all]
         waits = DependencyGroup()
-        for one in results:
-            if one.policy_dependable:
-                waits.add(one.policy_dependable)
+        for result in results:
+            if result.policy_dependable:
+                waits.add(result.policy_dependable)
         return iam.AddToPrincipalPolicyResult(
-            statement_added=all(one.statement_added for one in results), policy_dependable=waits
+            statement_added=all(role.statement_added for role in results), policy_dependable=waits
         )
 
 

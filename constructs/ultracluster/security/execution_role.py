@@ -177,7 +177,7 @@ class HyperPodExecutionRole(NodeRights):
             self._policy.add([_statement("ReadData", ["s3:GetObject"], read)])
         if written:
             self._policy.add([_statement("WriteData", _WRITE_DATA, written)])
-        acknowledge(self, {wildcard(self, one): WHOLE_BUCKET for one in (*read, *written)})
+        acknowledge(self, {wildcard(self, arn): WHOLE_BUCKET for arn in (*read, *written)})
 
     def grant_read_plans(self, arns: Sequence[str]) -> None:
         """Let nodes ask when training plans end (lifecycle_scripts/files/lease_end.py): only controllers."""

@@ -29,16 +29,16 @@ def prepare(scope: Construct, governance: Governance) -> None:
     Raises:
         ValueError: something stands in `scope` already, and was made for another qualifier.
     """
-    wanted = governance.bootstrap_qualifier
-    if wanted is None or scope.node.try_get_context(_QUALIFIER) == wanted:
+    qualifier = governance.bootstrap_qualifier
+    if qualifier is None or scope.node.try_get_context(_QUALIFIER) == qualifier:
         return
     if scope.node.children:
         raise ValueError(
-            f"bootstrap_qualifier {wanted!r} comes too late: {scope.node.children[0].node.id!r} was made for "
-            f"another one. Give the app context={{{_QUALIFIER!r}: {wanted!r}}}, or build this environment in "
-            "an app or stage of its own"
+            f"bootstrap_qualifier {qualifier!r} comes too late: {scope.node.children[0].node.id!r} was made "
+            f"for another one. Give the app context={{{_QUALIFIER!r}: {qualifier!r}}}, or build this "
+            "environment in an app or stage of its own"
         )
-    scope.node.set_context(_QUALIFIER, wanted)
+    scope.node.set_context(_QUALIFIER, qualifier)
 
 
 def govern(scope: Construct, governance: Governance) -> None:

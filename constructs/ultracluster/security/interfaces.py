@@ -40,8 +40,11 @@ class InterfacePlace:
         return cls(
             interfaces=_arn(scope, "network-interface", "*", account=None),
             subnets=[_arn(scope, "subnet", subnet.subnet_id if subnet else "*")]
-            + [_arn(scope, "subnet", one.subnet_id) for one in further_subnets],
-            groups=[_arn(scope, "security-group", one.security_group_id) for one in security_groups]
+            + [_arn(scope, "subnet", further_subnet.subnet_id) for further_subnet in further_subnets],
+            groups=[
+                _arn(scope, "security-group", security_group.security_group_id)
+                for security_group in security_groups
+            ]
             or [_arn(scope, "security-group", "*")],
             vpc=_arn(scope, "vpc", vpc.vpc_id) if vpc else None,
         )

@@ -26,13 +26,13 @@ def endpoint_policy(scope: IConstruct, service: str, perimeter: Perimeter) -> Ma
         None where AWS takes no policy for the service, or it is not known that it does.
     """
     stack = Stack.of(scope)
-    known = None if Token.is_unresolved(stack.region) else stack.region
+    region = None if Token.is_unresolved(stack.region) else stack.region
     place = statements.Place(
         account=stack.account,
         region=stack.region,
         partition=stack.partition,
-        flat_region=None if known else Fn.join("", Fn.split("-", stack.region)),
-        known_region=known,
+        flat_region=None if region else Fn.join("", Fn.split("-", stack.region)),
+        known_region=region,
     )
     return statements.endpoint_policy(service, perimeter, place)
 

@@ -27,9 +27,9 @@ class SdkCalls(Construct):
             key: encrypts the log, if it is made now; by default a `ClusterKey`.
         """
         stack = Stack.of(scope)
-        found = stack.node.try_find_child("SdkCalls")
-        if isinstance(found, SdkCalls):
-            return found
+        existing = stack.node.try_find_child("SdkCalls")
+        if isinstance(existing, SdkCalls):
+            return existing
         return cls(stack, "SdkCalls", key=ClusterKey.of(scope, key))
 
     def __init__(self, scope: Construct, construct_id: str, *, key: kms.IKey) -> None:
@@ -79,7 +79,7 @@ class SdkCalls(Construct):
         """
         action, arn = may
         self._role.add_to_policy(iam.PolicyStatement(sid=sid, actions=[action], resources=[arn]))
-        made = cr.AwsCustomResource(
+        call = cr.AwsCustomResource(
             scope,
             construct_id,
             on_create=always,
@@ -89,5 +89,5 @@ class SdkCalls(Construct):
             role=self._role.without_policy_updates(),
             log_group=self._logs,
         )
-        made.node.add_dependency(self._role)
-        return made
+        call.node.add_dependency(self._role)
+        return call

@@ -75,14 +75,14 @@ class SlurmConfiguration:
 
     def get(self, name: str) -> Setting | None:
         """A setting of slurm.conf by its name in any case."""
-        return next((one for key, one in self.settings.items() if key.lower() == name.lower()), None)
+        return next((setting for key, setting in self.settings.items() if key.lower() == name.lower()), None)
 
     @property
     def handed_over(self) -> dict[str, Setting]:
         """What is given to the service or the controller, ours and yours; none where nothing can be."""
         if self.way == "none":
             return {}
-        return {name: one for name, one in self.settings.items() if one.origin != "service"}
+        return {name: setting for name, setting in self.settings.items() if setting.origin != "service"}
 
     def lines(
         self, version: str | None = None, *, service: bool = False, accounting: bool = True
@@ -94,14 +94,14 @@ class SlurmConfiguration:
             service: with what the service sets.
             accounting: with what needs slurmdbd.
         """
-        given = self.settings if service else self.handed_over
+        settings = self.settings if service else self.handed_over
         release = version or self.version
         return [
-            f"{name}={one.value}"
-            for name, one in given.items()
-            if one.value
-            and (not one.since or release >= one.since)
-            and (accounting or not one.needs_accounting)
+            f"{name}={setting.value}"
+            for name, setting in settings.items()
+            if setting.value
+            and (not setting.since or release >= setting.since)
+            and (accounting or not setting.needs_accounting)
         ]
 
     @property
@@ -113,13 +113,13 @@ class SlurmConfiguration:
             "settings": [
                 {
                     "name": name,
-                    "value": one.value,
-                    **({"since": one.since} if one.since else {}),
-                    **({"accounting": True} if one.needs_accounting else {}),
-                    **({"unless_set": True} if one.unless_set else {}),
+                    "value": setting.value,
+                    **({"since": setting.since} if setting.since else {}),
+                    **({"accounting": True} if setting.needs_accounting else {}),
+                    **({"unless_set": True} if setting.unless_set else {}),
                     **({"words": True} if name.lower() in word_lists() else {}),
                 }
-                for name, one in self.handed_over.items()
+                for name, setting in self.handed_over.items()
             ],
             **({"default_partition": self.default_partition} if self.default_partition else {}),
         }
@@ -150,7 +150,7 @@ def slurm_configuration(cluster: Cluster, *, checks: bool | None = None) -> Slur
             raise ValueError(f"{cluster.name} has no Slurm: {cluster.traits.title}")
     conditions = has(cluster, checks=checks)
     facts = [row for row in slurm_settings() if cluster.traits.kind in row.who and row.when <= conditions]
-    ours = {row.name: one for row in facts if (one := _setting(cluster, row, version))}
+    ours = {row.name: setting for row in facts if (setting := _setting(cluster, row, version))}
     return SlurmConfiguration(
         version=version,
         way=way,
@@ -189,22 +189,26 @@ def _setting(cluster: Cluster, row: SettingFacts, version: str) -> Setting | Non
 def _with_yours(
     ours: Mapping[str, Setting], facts: Sequence[SettingFacts], yours: SlurmSettings
 ) -> dict[str, Setting]:
-    given = {name.lower(): str(value) for name, value in yours.items()}
+    yours_by_key = {name.lower(): str(value) for name, value in yours.items()}
     leads = {row.name: row.lead for row in facts}
     # what of ours only holds together with what is yours now
     left_out = {
         name
-        for name, one in ours.items()
-        if one.origin == "ultracluster"
-        and (_contradicted(name, given) or _is_other(leads.get(name, ""), ours, given))
+        for name, setting in ours.items()
+        if setting.origin == "ultracluster"
+        and (_contradicted(name, yours_by_key) or _is_other(leads.get(name, ""), ours, yours_by_key))
     }
-    made = {name: one for name, one in ours.items() if name.lower() not in given and name not in left_out}
+    merged = {
+        name: setting
+        for name, setting in ours.items()
+        if name.lower() not in yours_by_key and name not in left_out
+    }
     for name, value in yours.items():
-        before = next((one for key, one in ours.items() if key.lower() == name.lower()), None)
+        before = next((setting for key, setting in ours.items() if key.lower() == name.lower()), None)
         lost = [*_lost_words(before, str(value))] if before else []
-        if gone := [one for one in left_out if before and leads.get(one) == before.name]:
+        if gone := [setting for setting in left_out if before and leads.get(setting) == before.name]:
             lost.append(f"{', '.join(sorted(gone))} left out")
-        made[name] = Setting(
+        merged[name] = Setting(
             name=name,
             value=str(value),
             origin="yours",
@@ -213,27 +217,29 @@ def _with_yours(
             needs_accounting=name.lower().startswith("accountingstorage"),
             note="; ".join(lost),
         )
-    return made
+    return merged
 
 
-def _is_other(lead: str, ours: Mapping[str, Setting], given: Mapping[str, str]) -> bool:
+def _is_other(lead: str, ours: Mapping[str, Setting], yours_by_key: Mapping[str, str]) -> bool:
     """Whether the setting that one belongs to is not ours any more."""
     if not lead:
         return False
-    value = given.get(lead.lower())
+    value = yours_by_key.get(lead.lower())
     if value is None:
-        return _contradicted(lead, given)
+        return _contradicted(lead, yours_by_key)
     return lead not in ours or value.lower() != ours[lead].value.lower()
 
 
-def _contradicted(name: str, given: Mapping[str, str]) -> bool:
+def _contradicted(name: str, yours_by_key: Mapping[str, str]) -> bool:
     """Whether a setting of yours excludes one of ours."""
     match name:
         case "PreemptType":
             # slurmctld ends with "PreemptType and PreemptMode values incompatible"
-            return given.get("preemptmode", "").upper() in ("OFF", "GANG")
+            return yours_by_key.get("preemptmode", "").upper() in ("OFF", "GANG")
         case "MetricsType":
-            return "privatedata" in given  # what is hidden in squeue would be served without a password
+            return (
+                "privatedata" in yours_by_key
+            )  # what is hidden in squeue would be served without a password
         case _:
             return False
 
@@ -254,22 +260,22 @@ def _lost_words(before: Setting, value: str) -> Iterator[str]:
 def _cgroup(cluster: Cluster, version: str) -> dict[str, Setting]:
     kind = cluster.traits.kind
     ours = {
-        row.name: one
+        row.name: own_setting
         for row in cgroup_settings()
-        if kind in row.who and (one := _setting(cluster, row, version))
+        if kind in row.who and (own_setting := _setting(cluster, row, version))
     }
     yours = cluster.settings.cgroup_settings if isinstance(cluster.settings, Pcs) else {}
-    given = {name.lower() for name in yours}
-    made = {name: one for name, one in ours.items() if name.lower() not in given}
+    own_keys = {name.lower() for name in yours}
+    merged = {name: setting for name, setting in ours.items() if name.lower() not in own_keys}
     for name, value in yours.items():
-        made[name] = Setting(
+        merged[name] = Setting(
             name=name,
             value=str(value),
             origin="yours",
             why="orchestrator.cgroup_settings",
             source="the environment file",
         )
-    return made
+    return merged
 
 
 __all__ = ["Setting", "SlurmConfiguration", "slurm_configuration"]

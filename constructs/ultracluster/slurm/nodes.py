@@ -46,16 +46,18 @@ def node_lines(cluster: Cluster) -> dict[str, NodeLine]:
     }
 
 
-def node_line(group: str, partition: str, nodes: int, known: InstanceType | None) -> NodeLine:
+def node_line(group: str, partition: str, nodes: int, instance_type: InstanceType | None) -> NodeLine:
     """Of one group; of accelerators by AWS no device files are published for Slurm."""
-    gpus = known.accelerator if known else None
+    gpus = instance_type.accelerator if instance_type else None
     nvidia = gpus is not None and gpus.manufacturer == "NVIDIA"
     return NodeLine(
         group=group,
         partition=partition,
         nodes=nodes,
-        cpus=known.vcpu or None if known else None,
-        memory_mib=int(known.memory_gib * 1024) if known and known.memory_gib else None,
+        cpus=instance_type.vcpu or None if instance_type else None,
+        memory_mib=int(instance_type.memory_gib * 1024)
+        if instance_type and instance_type.memory_gib
+        else None,
         gpus=gpus.count if gpus and nvidia else 0,
         gpu_type=gpu_type(gpus.name) if gpus and nvidia else "",
     )
@@ -95,8 +97,8 @@ def partition_of(cluster: Cluster, name: str) -> Partition:
 def says(partition: Partition, name: str, value: str | None = None) -> bool:
     """Whether a parameter is given, and has the value; Slurm does not tell either apart by case."""
     return any(
-        key.lower() == name.lower() and (value is None or str(given).lower() == value.lower())
-        for key, given in partition.slurm_settings.items()
+        key.lower() == name.lower() and (value is None or str(own_value).lower() == value.lower())
+        for key, own_value in partition.slurm_settings.items()
     )
 
 

@@ -45,10 +45,10 @@ def claims(person: Account, people: People, *, now: int, seconds: int) -> dict[s
     }
 
 
-def signed(said: dict[str, Any], key: bytes) -> str:
+def signed(claims: dict[str, Any], key: bytes) -> str:
     """The token: header, claims and signature."""
     head = _encoded(_json({"alg": "HS256", "typ": "JWT"}))
-    text = f"{head}.{_encoded(_json(said))}"
+    text = f"{head}.{_encoded(_json(claims))}"
     return f"{text}.{_encoded(hmac.new(key, text.encode(), hashlib.sha256).digest())}"
 
 

@@ -94,14 +94,14 @@ def minutes(limit: str) -> int | None:
     """Minutes of one of Slurm's time limits, `7-00:00:00`, `90`, `12:00:00`; None for no limit and for what
     is not a time."""
     text = limit.strip().strip('"')
-    if found := re.fullmatch(r"(\d+)-(\d+)(?::(\d+))?(?::(\d+))?", text):
-        days, hours, mins, secs = (int(part or 0) for part in found.groups())
+    if match := re.fullmatch(r"(\d+)-(\d+)(?::(\d+))?(?::(\d+))?", text):
+        days, hours, mins, secs = (int(part or 0) for part in match.groups())
         return days * 1440 + hours * 60 + mins + (secs > 0)
-    if found := re.fullmatch(r"(\d+):(\d+):(\d+)", text):
-        hours, mins, secs = map(int, found.groups())
+    if match := re.fullmatch(r"(\d+):(\d+):(\d+)", text):
+        hours, mins, secs = map(int, match.groups())
         return hours * 60 + mins + (secs > 0)
-    if found := re.fullmatch(r"(\d+)(?::(\d+))?", text):
-        return int(found[1]) + (int(found[2] or 0) > 0)
+    if match := re.fullmatch(r"(\d+)(?::(\d+))?", text):
+        return int(match[1]) + (int(match[2] or 0) > 0)
     return None
 
 
@@ -113,18 +113,18 @@ def value_of(settings: SlurmSettings, name: str) -> str | None:
 def _scheduler_parameters(cluster: Cluster) -> list[str]:
     window = _window(cluster)
     nodes = sum(group.most_nodes for group in cluster.with_role("compute").values())
-    found = ["bf_continue", f"bf_window={window}"]
+    parameters = ["bf_continue", f"bf_window={window}"]
     if window > 2 * 1440:  # "if the value of bf_window is increased, then ... also increase bf_resolution"
-        found.append(f"bf_resolution={300 if window <= _WEEK else 600}")
+        parameters.append(f"bf_resolution={300 if window <= _WEEK else 600}")
     if (depth := 4 * nodes) > _QUEUE_DEPTH:
-        found.append(f"bf_max_job_test={min(depth, 5000)}")
-    found += ["nohold_on_prolog_fail", "requeue_delay=30"]
+        parameters.append(f"bf_max_job_test={min(depth, 5000)}")
+    parameters += ["nohold_on_prolog_fail", "requeue_delay=30"]
     if not isinstance(cluster.settings, Pcs):  # which writes a topology for UltraServers only
         # seconds that a job may wait for `--switches=1`; Slurm's own five minutes end most of the waits
-        found.append("max_switch_wait=86400")
+        parameters.append("max_switch_wait=86400")
     if isinstance(cluster.settings, HyperPodSlurm):
-        found.append(hyperpod_slurm().required_words["SchedulerParameters"])
-    return found
+        parameters.append(hyperpod_slurm().required_words["SchedulerParameters"])
+    return parameters
 
 
 def _window(cluster: Cluster) -> int:

@@ -26,17 +26,17 @@ def _contradictions(image: Image) -> Iterator[str]:
         if driver and isinstance(driver.value, str) and _text(image, field) not in ("", driver.value):
             yield f"{field} is {_text(image, field)}, the driver {driver.value}: they have one version"
     if driver and driver.value is False:
-        yield from (f"{one} without an NVIDIA driver" for one in _ON_THE_DRIVER if _text(image, one))
+        yield from (f"{part} without an NVIDIA driver" for part in _ON_THE_DRIVER if _text(image, part))
     installer = _text(image, "efa_installer")
     for field, expected in efa_installers().get(installer, {}).items():
         value = _text(image, field)
         if value and expected and not Version(value).within(Version(expected)):
             yield f"{field} is {value}, EFA installer {installer} brings {expected}"
-    kernel, said = _text(image, "kernel"), image.fact("lustre_kernel_in_matrix")
+    kernel, kernel_in_matrix = _text(image, "kernel"), image.fact("lustre_kernel_in_matrix")
     if kernel and ("-aws" in kernel) != image.os.startswith("ubuntu"):
         yield f"kernel {kernel} is none of {image.os}"
-    elif kernel and said and in_matrix(image.os, kernel) is not said.value:
-        yield f"FSx's matrix {'lacks' if said.value else 'has'} kernel {kernel} of {image.os}"
+    elif kernel and kernel_in_matrix and in_matrix(image.os, kernel) is not kernel_in_matrix.value:
+        yield f"FSx's matrix {'lacks' if kernel_in_matrix.value else 'has'} kernel {kernel} of {image.os}"
     cuda, every = _text(image, "cuda_default"), _text(image, "cuda_all")
     if cuda and every and cuda not in every.split():
         yield f"CUDA {cuda} is the default and not one of {every}"

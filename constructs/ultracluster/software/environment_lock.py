@@ -70,18 +70,18 @@ class EnvironmentLock(Model):
     def for_nodes(self) -> dict[str, dict[str, str]]:
         """`locked` of cluster.json: `files` by name as `sha256:<hex>`, `keys` by address."""
         return {
-            "files": {name: f"sha256:{found.sha256}" for name, found in sorted(self.files.items())},
-            "keys": {url: found.fingerprint for url, found in sorted(self.keys.items())},
+            "files": {name: f"sha256:{entry.sha256}" for name, entry in sorted(self.files.items())},
+            "keys": {url: entry.fingerprint for url, entry in sorted(self.keys.items())},
         }
 
     def faults(self, environment: str, release: str) -> list[str]:
         """Why it is not the lock of this environment with this release, one sentence each."""
-        found: list[str] = []
+        problems: list[str] = []
         if self.environment != environment:
-            found.append(f"it is of environment {self.environment}, not {environment}")
+            problems.append(f"it is of environment {self.environment}, not {environment}")
         if self.release != release:
-            found.append(f"it completes release {self.release}, and the environment has {release}")
-        return found
+            problems.append(f"it completes release {self.release}, and the environment has {release}")
+        return problems
 
 
 def lock_file_of(environment: Path | str) -> Path:
@@ -133,10 +133,10 @@ def completed(release: Release, lock: EnvironmentLock | None) -> Release:
     data = release.model_dump(mode="json", by_alias=True)
     for part in data["components"].values():
         for artifact in part["artifacts"]:
-            found = lock.files.get(artifact["name"])
+            locked_file = lock.files.get(artifact["name"])
             digest = artifact["sha256"] or artifact["sha512"]
-            if found and (not digest or part["version"] == UNVERSIONED):
-                artifact |= {"size": found.size, "sha256": found.sha256, "sha512": None}
+            if locked_file and (not digest or part["version"] == UNVERSIONED):
+                artifact |= {"size": locked_file.size, "sha256": locked_file.sha256, "sha512": None}
                 if artifact["integrity"] == "to-be-locked":
                     artifact["integrity"] = "checksum"
         for entry in part["packages"]:

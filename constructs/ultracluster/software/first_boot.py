@@ -31,7 +31,7 @@ class GroupBoot:
 
     def of(self, *outcomes: str) -> tuple[Fit, ...]:
         """The components with one of these outcomes."""
-        return tuple(one for one in self.fits if one.outcome in outcomes)
+        return tuple(fit for fit in self.fits if fit.outcome in outcomes)
 
 
 def first_boot(environment: Environment) -> tuple[GroupBoot, ...]:
@@ -57,8 +57,8 @@ def release_of(environment: Environment) -> Release:
 
 def group_boot(environment: Environment, name: str, release: Release) -> GroupBoot:
     """One group of an environment with a release."""
-    found = node_image(environment, name)
-    return boot_of(environment, name, release, found.image, found.text)
+    image = node_image(environment, name)
+    return boot_of(environment, name, release, image.image, image.text)
 
 
 def boot_of(
@@ -70,13 +70,16 @@ def boot_of(
     fits = fit(image, release, node) if scripts_run(environment, group) else ()
     mirror = environment.software.mirror
     if mirror:
-        fits = tuple(replace(one, source=mirror) if one.source == "the mirror" else one for one in fits)
+        fits = tuple(
+            replace(each_fit, source=mirror) if each_fit.source == "the mirror" else each_fit
+            for each_fit in fits
+        )
     return GroupBoot(
         group=name,
         image=image,
         image_text=image_text,
         fits=fits,
-        minutes=sum(one.minutes for one in fits),
+        minutes=sum(each_fit.minutes for each_fit in fits),
     )
 
 
@@ -89,9 +92,9 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
     """What `fit` must know of the nodes of a group."""
     kind = instance_type_of(environment, group)
     name = next((name for name, own in environment.node_groups.items() if own is group), "")
-    lustres = [one for one in environment.lustres.values() if not name or one.mounted_by(name)]
-    efa = any(one.efa for one in lustres) and bool(kind and kind.lustre_efa_client)
-    gds = any(one.gds for one in lustres) and bool(kind and kind.lustre_gds_client)
+    lustres = [lustre for lustre in environment.lustres.values() if not name or lustre.mounted_by(name)]
+    efa = any(mounted.efa for mounted in lustres) and bool(kind and kind.lustre_efa_client)
+    gds = any(mounted.gds for mounted in lustres) and bool(kind and kind.lustre_gds_client)
     interfaces = kind.least_efa_interfaces if kind else 0
     return Node(
         role=group.role,
@@ -113,8 +116,8 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
 
 def asked_components(environment: Environment) -> frozenset[str]:
     """Optional components that an environment's nodes have for its metrics (`observability`)."""
-    wanted = environment.observability
-    on_nodes = wanted is not None and wanted.kind == "prometheus" and environment.kubernetes is None
+    settings = environment.observability
+    on_nodes = settings is not None and settings.kind == "prometheus" and environment.kubernetes is None
     return METRICS if on_nodes else frozenset()
 
 

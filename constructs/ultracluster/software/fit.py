@@ -254,8 +254,12 @@ def _older(name: str, here: Found, preferred: str | None, node: Node) -> str:
         return ""
     version = Version(here.version)
     for row in instance_rows(node.gpu, node.instance_type):
-        for one in row.require:
-            if one.fact == name and one.op == ">=" and version < Version(str(one.value)):
+        for requirement in row.require:
+            if (
+                requirement.fact == name
+                and requirement.op == ">="
+                and version < Version(str(requirement.value))
+            ):
                 return f"{here.version}, {row.title}"
     # an image may leave the suffix out: 2.7.0 is not older than 2.7.0amzn2.0, 2.5 is older than 2.5.2;
     # of GDRCopy, Kubernetes nodes have the module alone, which calls 2.5.2 2.5
@@ -307,4 +311,4 @@ def in_matrix(os: str, kernel: str) -> bool:
 
 def lost(fits: tuple[Fit, ...]) -> Iterator[Fit]:
     """What a node would lack, or fail for."""
-    yield from (one for one in fits if one.outcome in ("degraded", "refuses"))
+    yield from (fit for fit in fits if fit.outcome in ("degraded", "refuses"))

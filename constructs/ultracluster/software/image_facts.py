@@ -93,9 +93,9 @@ def _gdrcopy(image: Image, *, kubernetes: bool) -> Found:
     library, module = _of(image.fact("gdrcopy_lib")), _of(image.fact("gdrdrv"))
     if kubernetes:
         return module
-    for found in (library, module):
-        if found.state == "absent":
-            return found
+    for path in (library, module):
+        if path.state == "absent":
+            return path
     return Found(library.state, library.version, library.confirmed and module.confirmed)
 
 

@@ -175,9 +175,9 @@ def _catalogued(image_id: str) -> Image | None:
 
 
 def _day(day: str, release: str) -> str:
-    found = re.search(r"(20\d\d)-?(\d\d)-?(\d\d)$", day or release)
+    match = re.search(r"(20\d\d)-?(\d\d)-?(\d\d)$", day or release)
     try:
-        return date(*map(int, found.groups())).isoformat() if found else ""
+        return date(*map(int, match.groups())).isoformat() if match else ""
     except ValueError:
         return ""
 

@@ -37,10 +37,12 @@ def installing(
     """
     if part.kind == "image" or name in IMAGE_ONLY:
         return Installing("", "image-only", "it comes with the image, and nothing is installed in its place")
-    files = [one for one in part.artifacts if one.suits(os, machine)]
-    packages = [one for one in part.packages if (os is None or os in one.os) and machine in one.arch]
+    files = [artifact for artifact in part.artifacts if artifact.suits(os, machine)]
+    packages = [
+        package for package in part.packages if (os is None or os in package.os) and machine in package.arch
+    ]
     if files:
-        unlocked = [one.name for one in files if not one.locked]
+        unlocked = [file.name for file in files if not file.locked]
         if unlocked:
             return Installing("", "unlocked", f"{unlocked[0]} has no digest")
         if sources == "none":

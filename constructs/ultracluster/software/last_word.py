@@ -24,13 +24,13 @@ class Word:
 
 def last_word(line: str) -> Word | None:
     """The end of a run, if a line says that: `READY ...`, `DEGRADED a, b: ...`, `FAILED step: why`."""
-    found = _LAST.fullmatch(line.strip())
-    if not found:
+    match = _LAST.fullmatch(line.strip())
+    if not match:
         return None
-    rest = (found["rest"] or "").strip()
-    if found["state"] == "READY":
+    rest = (match["rest"] or "").strip()
+    if match["state"] == "READY":
         return Word("ready", rest)
-    if found["state"] == "FAILED":  # a program's own `FAILED 3 of 4 tests` is none
+    if match["state"] == "FAILED":  # a program's own `FAILED 3 of 4 tests` is none
         return Word("failed", rest) if _FAILURE.fullmatch(rest) else None
     names, colon, reason = rest.partition(":")
     if not colon:

@@ -162,8 +162,8 @@ class Release(Model):
     @property
     def systems(self) -> tuple[str, ...]:
         """Operating systems that any part of it names, in the order of the file."""
-        found = [name for part in self.components.values() for name in sorted(part.systems)]
-        return tuple(dict.fromkeys(found))
+        names = [name for part in self.components.values() for name in sorted(part.systems)]
+        return tuple(dict.fromkeys(names))
 
     @property
     def unlocked(self) -> tuple[Unlocked, ...]:
@@ -173,9 +173,9 @@ class Release(Model):
     def unlocked_on(self, system: str | None, arch: str | None) -> tuple[Unlocked, ...]:
         """Those that nodes of this operating system and processor could need; None is any."""
         return tuple(
-            one
-            for one in self.unlocked
-            if (system is None or not one.os or system in one.os) and (arch is None or arch in one.arch)
+            file
+            for file in self.unlocked
+            if (system is None or not file.os or system in file.os) and (arch is None or arch in file.arch)
         )
 
     def _unlocked(self) -> Iterator[Unlocked]:
@@ -217,15 +217,17 @@ def newest_release(family: NodeFamily) -> Release:
     serving = [release for name in release_names() if family in (release := load_release(name)).families]
     if not serving:
         raise UnknownReleaseError(f"no release serves {family}")
-    return max(serving, key=lambda one: (-len(one.families), _number(one.release), one.date))
+    return max(
+        serving, key=lambda candidate: (-len(candidate.families), _number(candidate.release), candidate.date)
+    )
 
 
 def nearest_releases(name: str, count: int = 2) -> list[str]:
     """The releases nearest to `name`, nearest first: of the same series by number, then by spelling."""
     names = release_names()
-    same = [one for one in names if _series(one) == _series(name)]
-    same.sort(key=lambda one: (abs(_number(one) - _number(name)), one))
-    others = [one for one in names if one not in same]
+    same = [release for release in names if _series(release) == _series(name)]
+    same.sort(key=lambda release: (abs(_number(release) - _number(name)), release))
+    others = [release for release in names if release not in same]
     return [*same, *difflib.get_close_matches(name, others, n=count, cutoff=0)][:count]
 
 

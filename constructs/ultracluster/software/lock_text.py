@@ -20,9 +20,9 @@ def written(data: dict[str, Any]) -> str:
     return _LIST_OF_TEXTS.sub(_on_one_line, text) + "\n"
 
 
-def _on_one_line(found: re.Match[str]) -> str:
-    line = f"[{', '.join(_TEXT.findall(found[1]))}]"
-    return line if len(line) < 110 else found[0]
+def _on_one_line(match: re.Match[str]) -> str:
+    line = f"[{', '.join(_TEXT.findall(match[1]))}]"
+    return line if len(line) < 110 else match[0]
 
 
 def lock_schema() -> dict[str, Any]:

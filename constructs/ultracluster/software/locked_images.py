@@ -14,8 +14,8 @@ def locked_image(environment: Environment, group: str) -> str | None:
     Raises:
         InvalidLockError: the lock is damaged.
     """
-    found = _images(environment).get(group)
-    return found.release if found else None
+    image = _images(environment).get(group)
+    return image.release if image else None
 
 
 def locked_parameter(environment: Environment, group: str) -> str | None:
@@ -24,8 +24,8 @@ def locked_parameter(environment: Environment, group: str) -> str | None:
     Raises:
         InvalidLockError: the lock is damaged.
     """
-    found = _images(environment).get(group)
-    return found.parameter if found and found.image else None
+    image = _images(environment).get(group)
+    return image.parameter if image and image.image else None
 
 
 def waits_for_first_deploy(environment: Environment) -> bool:
@@ -50,12 +50,12 @@ def with_locked_images(environment: Environment) -> Environment:
         InvalidLockError: the lock is damaged.
     """
     ids = {
-        name: found.image
-        for name, found in _images(environment).items()
-        if found.image
+        name: image.image
+        for name, image in _images(environment).items()
+        if image.image
         and (group := environment.node_groups.get(name))
         and group.image_parameter
-        and group.image_parameter == found.parameter
+        and group.image_parameter == image.parameter
     }
     groups = {
         name: group.model_copy(update={"image": ids[name]}) if name in ids else group

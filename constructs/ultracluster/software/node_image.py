@@ -63,8 +63,8 @@ def node_image(environment: Environment, name: str) -> NodeImage:
         case ParallelCluster():
             os, version = orchestrator.os, orchestrator.version
             catalogue_os = _PARALLELCLUSTER_OS.get(os, os)
-            found = newest(family="parallelcluster", arch=arch, os=catalogue_os, release=version)
-            return NodeImage(found, _words(f"ParallelCluster {version} for {os} on {arch}", found), "file")
+            image = newest(family="parallelcluster", arch=arch, os=catalogue_os, release=version)
+            return NodeImage(image, _words(f"ParallelCluster {version} for {os} on {arch}", image), "file")
         case Pcs():
             return NodeImage(None, "none: a PCS group names its image")
         case _ as never:
@@ -78,14 +78,14 @@ def _eks(environment: Environment, name: str, group: NodeGroup, kubernetes: str)
         return NodeImage(None, "unknown: EKS has no image for this instance type")
     release, by = image_release(environment, name)
     arch = "arm64" if "ARM_64" in type_ else "x86_64"
-    found = newest(
+    image = newest(
         family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=release or None
     )
     words = f"EKS {type_} {kubernetes}, {release}"
     if not _EKS_FULL.match(release):
         # it cannot be asked for by its date only
         words += " as the newest"
-    return NodeImage(found, _words(words, found), by)
+    return NodeImage(image, _words(words, image), by)
 
 
 def image_release(environment: Environment, group: str) -> tuple[str, Literal["file", "lock", "pin"]]:
@@ -124,14 +124,14 @@ def image_date(environment: Environment, group: str) -> str | None:
 def _newest(
     family: Family, arch: str, *, words: str, kubernetes: str | None = None, release: str | None = None
 ) -> NodeImage:
-    found = newest(family=family, arch=arch, kubernetes=kubernetes, release=release)
+    image = newest(family=family, arch=arch, kubernetes=kubernetes, release=release)
     if release:
-        return NodeImage(found, _words(f"{words} of {release} on {arch}", found), "file")
-    return NodeImage(found, _words(f"{words}, the newest on {arch}", found))
+        return NodeImage(image, _words(f"{words} of {release} on {arch}", image), "file")
+    return NodeImage(image, _words(f"{words}, the newest on {arch}", image))
 
 
-def _words(request: str, found: Image | None) -> str:
-    return f"{request}: {found.id}" if found else f"{request}: not in the catalogue"
+def _words(request: str, image: Image | None) -> str:
+    return f"{request}: {image.id}" if image else f"{request}: not in the catalogue"
 
 
 def _arch(environment: Environment, group: NodeGroup) -> str:
@@ -171,8 +171,8 @@ _PARAMETERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Image | None
 
 def _day(name: str) -> str:
     """`20261012` of `amazon-eks-node-al2023-x86_64-nvidia-1.34-v20261012/image_id`; empty of the newest."""
-    found = re.search(r"-v(20\d{6})/", name)
-    return found[1] if found else ""
+    match = re.search(r"-v(20\d{6})/", name)
+    return match[1] if match else ""
 
 
 def _named(text: str) -> NodeImage:
@@ -180,8 +180,8 @@ def _named(text: str) -> NodeImage:
     for pattern, look_up in _PARAMETERS:
         # an older version of a parameter holds an image that is not known
         if ":" not in text and (match := pattern.fullmatch(text)):
-            found = look_up(match)
-            return NodeImage(found, _words(f"what {text} names, the newest", found), "newest")
+            image = look_up(match)
+            return NodeImage(image, _words(f"what {text} names, the newest", image), "newest")
     if own := own_image(text):
         return NodeImage(own, _words(text, own), "file")
     return NodeImage(None, f"{text}: what is on it is not known", "file")

@@ -95,8 +95,8 @@ class Records(Model):
         """Every system that a repository is recorded for."""
         return {
             place.rpartition("-")[0]
-            for one in self.repositories
-            for places in one.urls.values()
+            for repository in self.repositories
+            for places in repository.urls.values()
             for place in places
         }
 
@@ -206,18 +206,18 @@ def checked(file: Path, release: Release | None = None) -> Checked:
         InvalidLockError: the lock file, or the file of records beside it, cannot be used.
     """
     release = release or read_lock(file)
-    known = records_for(file)
+    records = records_for(file)
     lines = _Lines(text_of(file))
     rows: list[Row] = []
     for component, part in release.components.items():
         for artifact in part.artifacts:
             texts = [value for _, value in _values(artifact)]
-            check = partial(_check_file, known, component, part.version, artifact)
+            check = partial(_check_file, records, component, part.version, artifact)
             rows.append(_row(component, artifact.name, check, lines.of(texts)))
         for entry in part.packages:
             here = lines.of([*entry.names, *(value for _, value in _values(entry.repository))])
             for spec in entry.names:
-                check = partial(_check_package, known, part, entry, spec)
+                check = partial(_check_package, records, part, entry, spec)
                 rows.append(_row(component, spec, check, here))
     return Checked(file, tuple(rows))
 
@@ -231,11 +231,11 @@ def _row(component: str, name: str, check: Callable[[], str], lines: dict[str, i
         return Row(component, name, lines.get(error.text, lines[name]), "contradiction", str(error))
 
 
-def _check_file(known: Records, component: str, version: str, artifact: Artifact) -> str:
+def _check_file(records: Records, component: str, version: str, artifact: Artifact) -> str:
     """The source that records exactly this file."""
     host = urlsplit(artifact.url).hostname or "" if artifact.url else ""
-    record = known.files.get(artifact.name)
-    hosts = {one.host for one in known.files.values()}
+    record = records.files.get(artifact.name)
+    hosts = {file.host for file in records.files.values()}
     if host and host not in hosts:
         raise _ContradictionError(artifact.url or "", f"no record knows the host {host}")
     if record is None:
@@ -243,7 +243,7 @@ def _check_file(known: Records, component: str, version: str, artifact: Artifact
     if host and record.host and host != record.host:
         raise _ContradictionError(artifact.url or "", f"{artifact.name} is at {record.host}, not {host}")
     _check_address(artifact, record)
-    _check_systems(known, artifact, artifact.name)
+    _check_systems(records, artifact, artifact.name)
     if (component, version) != (record.component, record.version):
         detail = f"{artifact.name} is {record.component} {record.version}, not {component} {version}"
         raise _ContradictionError(artifact.name, detail)
@@ -256,11 +256,11 @@ def _check_file(known: Records, component: str, version: str, artifact: Artifact
         theirs: str | None = getattr(record, algorithm)
         if ours and theirs and ours != theirs:
             detail = f"the {algorithm} of {artifact.name} is {ours[:16]}..., recorded is {theirs[:16]}..."
-            raise _ContradictionError(ours, f"{detail} ({_source(known, record.source)})")
+            raise _ContradictionError(ours, f"{detail} ({_source(records, record.source)})")
         agreed = agreed or bool(ours and ours == theirs)
     if not agreed:
-        raise _NotRecordedError(f"no digest to compare: {_source(known, record.source)}")
-    return _source(known, record.source)
+        raise _NotRecordedError(f"no digest to compare: {_source(records, record.source)}")
+    return _source(records, record.source)
 
 
 def _check_address(artifact: Artifact, record: FileRecord) -> None:
@@ -284,39 +284,39 @@ def _check_key(name: str, ours: Artifact | Repository, urls: Sequence[str], fing
         raise _ContradictionError(ours.key_url, detail)
 
 
-def _check_package(known: Records, part: Component, entry: PackageSet, spec: str) -> str:
+def _check_package(records: Records, part: Component, entry: PackageSet, spec: str) -> str:
     """The source that records exactly this package for each system and processor of its row."""
     if not _has_version(part, entry):
         raise _ContradictionError(
             spec, f"no package here has version {part.version}: {', '.join(entry.names)}"
         )
-    _check_systems(known, entry, spec)
+    _check_systems(records, entry, spec)
     places = {f"{system}-{machine}" for system in entry.os for machine in entry.arch}
     if entry.repository is None:
-        packages = [one for system in entry.os for one in _of_system(known, system)]
+        packages = [record for system in entry.os for record in _of_system(records, system)]
         label = f"the repositories of {', '.join(entry.os)}"
     else:
-        repository = _repository(known, entry.repository, places)
+        repository = _repository(records, entry.repository, places)
         packages, label = list(repository.packages), repository.name
-    name, version = _split(spec, {one.name for one in packages})
-    named = [one for one in packages if one.name == name]
+    name, version = _split(spec, {record.name for record in packages})
+    named = [package for package in packages if package.name == name]
     if not named:
         raise _ContradictionError(spec, f"no record knows the package {name} in {label}")
-    versions = dict.fromkeys(one.version for one in named if one.version)
-    if version and versions and not any(fnmatchcase(one, version) for one in versions):
+    versions = dict.fromkeys(record.version for record in named if record.version)
+    if version and versions and not any(fnmatchcase(record, version) for record in versions):
         raise _ContradictionError(
             spec, f"{label} has {name} {', '.join(versions)} by the records, not {version}"
         )
-    exact = [one for one in named if not version or fnmatchcase(one.version or "", version)]
-    missing = places - {place for one in exact for place in one.places}
+    exact = [record for record in named if not version or fnmatchcase(record.version or "", version)]
+    missing = places - {place for record in exact for place in record.places}
     if missing:
         raise _NotRecordedError(f"no source names {spec} for {', '.join(sorted(missing))}")
-    return _source(known, next(one.source for one in exact if places.intersection(one.places)))
+    return _source(records, next(record.source for record in exact if places.intersection(record.places)))
 
 
-def _check_systems(known: Records, row: Artifact | PackageSet, name: str) -> None:
+def _check_systems(records: Records, row: Artifact | PackageSet, name: str) -> None:
     """Compare the systems of a row with those that any repository is recorded for."""
-    if strange := sorted(set(row.os) - known.known_systems):
+    if strange := sorted(set(row.os) - records.known_systems):
         raise _ContradictionError(name, f"no record knows the system {strange[0]} of {name}")
 
 
@@ -330,16 +330,24 @@ def _has_version(part: Component, entry: PackageSet) -> bool:
     )
 
 
-def _repository(known: Records, where: Repository, places: set[str]) -> RepositoryRecord:
+def _repository(records: Records, where: Repository, places: set[str]) -> RepositoryRecord:
     """The record of a package repository."""
     host = urlsplit(where.url).hostname
     address = where.url.rstrip("/")
-    found = [one for one in known.repositories if any(url.rstrip("/") == address for url in one.urls)]
-    if not found:
-        hosts = {urlsplit(url).hostname for one in known.repositories for url in one.urls}
+    matches = [
+        repository
+        for repository in records.repositories
+        if any(url.rstrip("/") == address for url in repository.urls)
+    ]
+    if not matches:
+        hosts = {
+            urlsplit(url).hostname
+            for repository_record in records.repositories
+            for url in repository_record.urls
+        }
         what = f"the repository {where.url}" if host in hosts else f"the host {host}"
         raise _ContradictionError(where.url, f"no record knows {what}")
-    record = found[0]
+    record = matches[0]
     theirs = {place for url, them in record.urls.items() if url.rstrip("/") == address for place in them}
     if places - theirs:
         detail = f"{where.url} is for {', '.join(sorted(theirs))}, not {', '.join(sorted(places - theirs))}"
@@ -352,8 +360,8 @@ def _repository(known: Records, where: Repository, places: set[str]) -> Reposito
     return record
 
 
-def _of_system(known: Records, system: str) -> tuple[PackageRecord, ...]:
-    return (*known.systems.get(system.rstrip("0123456789."), ()), *known.systems.get(system, ()))
+def _of_system(records: Records, system: str) -> tuple[PackageRecord, ...]:
+    return (*records.systems.get(system.rstrip("0123456789."), ()), *records.systems.get(system, ()))
 
 
 def _split(spec: str, names: Iterable[str]) -> tuple[str, str]:
@@ -361,16 +369,16 @@ def _split(spec: str, names: Iterable[str]) -> tuple[str, str]:
     name, equals, version = spec.partition("=")
     if equals or spec in names:
         return name, version
-    for known in sorted(names, key=len, reverse=True):
-        if spec.startswith(f"{known}-") and spec[len(known) + 1 :][:1].isdigit():
+    for package_name in sorted(names, key=len, reverse=True):
+        if spec.startswith(f"{package_name}-") and spec[len(package_name) + 1 :][:1].isdigit():
             # a release may leave the package's own number out: `name-4.6.0` is `4.6.0-1`
-            version = spec[len(known) + 1 :]
-            return known, version if "-" in version or "*" in version else f"{version}-*"
+            version = spec[len(package_name) + 1 :]
+            return package_name, version if "-" in version or "*" in version else f"{version}-*"
     return re.sub(r"-[0-9].*$", "", spec), ""
 
 
-def _source(known: Records, name: str) -> str:
-    source = known.sources.get(name) or records().sources[name]
+def _source(all_records: Records, name: str) -> str:
+    source = all_records.sources.get(name) or records().sources[name]
     return f"{source.what}, {source.date}"
 
 
@@ -386,8 +394,8 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._where: dict[str, list[int]] = defaultdict(list)
         for number, line in enumerate(text.splitlines(), start=1):
-            for found in _STRING.findall(line):
-                self._where[json.loads(found)].append(number)
+            for word in _STRING.findall(line):
+                self._where[json.loads(word)].append(number)
 
     def of(self, texts: list[str]) -> dict[str, int]:
         """The line of each text at its next place."""

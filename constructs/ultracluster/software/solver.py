@@ -76,12 +76,12 @@ def _broken(release: Release, rows: Iterable[InstanceConstraint]) -> list[Verdic
 
 
 def _verdict(release: Release, constraint: Constraint) -> Verdict:
-    found: list[tuple[State, str]] = []
+    states: list[tuple[State, str]] = []
     for case in constraint.cases:
         if all(_holds(release, condition) is True for condition in case.when):
-            found.append(_all(release, case.require))
+            states.append(_all(release, case.require))
     for state in ("broken", "unknown", "satisfied"):
-        details = [detail for one, detail in found if one == state]
+        details = [detail for level, detail in states if level == state]
         if details:
             return Verdict(constraint, state, "; ".join(dict.fromkeys(details)))
     return Verdict(constraint, "not-applicable", "nothing in this release asks for it")
@@ -91,7 +91,7 @@ def _all(release: Release, required: Sequence[Condition]) -> tuple[State, str]:
     answers = [(_holds(release, condition), condition) for condition in required]
     missed: tuple[tuple[bool | None, State], ...] = ((False, "broken"), (None, "unknown"))
     for answer, state in missed:
-        hits = [condition for found, condition in answers if found is answer]
+        hits = [condition for holds, condition in answers if holds is answer]
         if hits:
             return state, "; ".join(_in_words(release, condition) for condition in hits)
     return "satisfied", "; ".join(_in_words(release, condition) for condition in required)
@@ -100,29 +100,29 @@ def _all(release: Release, required: Sequence[Condition]) -> tuple[State, str]:
 def _holds(release: Release, condition: Condition) -> bool | None:
     """True, False, or None if a fact is not known."""
     if condition.op in ("present", "absent"):
-        there = _fact(release, condition.fact) is not None
-        return there if condition.op == "present" else not there
-    found = _fact(release, condition.fact)
-    wanted = [_resolved(release, value) for value in _values(condition)]
-    if found is None or any(value is None for value in wanted):
+        has_fact = _fact(release, condition.fact) is not None
+        return has_fact if condition.op == "present" else not has_fact
+    fact = _fact(release, condition.fact)
+    limits = [_resolved(release, value) for value in _values(condition)]
+    if fact is None or any(value is None for value in limits):
         return None
-    values = [value for value in wanted if isinstance(value, str)]
-    if isinstance(found, frozenset):
-        return not found.intersection(values) if condition.op == "lacks" else None
+    values = [value for value in limits if isinstance(value, str)]
+    if isinstance(fact, frozenset):
+        return not fact.intersection(values) if condition.op == "lacks" else None
     match condition.op:
         case "in":
-            return any(_same(found, value) for value in values)
+            return any(_same(fact, value) for value in values)
         case "covers":
-            return _covered(found, values[0])
+            return _covered(fact, values[0])
         case "==":
-            return _same(found, values[0])
+            return _same(fact, values[0])
         case _:
-            return _compares(found, condition.op, values[0])
+            return _compares(fact, condition.op, values[0])
 
 
-def _compares(found: str, op: str, wanted: str) -> bool | None:
+def _compares(fact: str, op: str, limit: str) -> bool | None:
     try:
-        left, right = Version(found), Version(wanted)
+        left, right = Version(fact), Version(limit)
     except ValueError:
         return None
     match op:
@@ -140,19 +140,19 @@ def _compares(found: str, op: str, wanted: str) -> bool | None:
             return None
 
 
-def _same(found: str, wanted: str) -> bool:
+def _same(fact: str, limit: str) -> bool:
     """Equal as versions where both are, else as texts (a file name, a kind)."""
-    if found == wanted:
+    if fact == limit:
         return True
-    if not found[:1].isdigit() or not wanted[:1].isdigit():
+    if not fact[:1].isdigit() or not limit[:1].isdigit():
         return False
-    return Version(found) == Version(wanted)
+    return Version(fact) == Version(limit)
 
 
-def _covered(found: str, allowed: str) -> bool | None:
-    """Whether every range `low..high` in `found` lies in one of `allowed`; a high end covers its series."""
+def _covered(fact: str, allowed: str) -> bool | None:
+    """Whether every range `low..high` in `fact` lies in one of `allowed`; a high end covers its series."""
     try:
-        ours, theirs = list(_ranges(found)), list(_ranges(allowed))
+        ours, theirs = list(_ranges(fact)), list(_ranges(allowed))
     except ValueError:
         return None
     return all(any(low >= a and (high <= b or high.within(b)) for a, b in theirs) for low, high in ours)
@@ -185,7 +185,7 @@ def _fact(release: Release, name: str) -> Fact:
 
 
 def _component(release: Release, name: str) -> Component | None:
-    return next((part for known, part in release.components.items() if known == name), None)
+    return next((part for component, part in release.components.items() if component == name), None)
 
 
 def _field(component: Component, key: str) -> Fact:
@@ -201,11 +201,11 @@ def _field(component: Component, key: str) -> Fact:
 
 
 def _in_words(release: Release, condition: Condition) -> str:
-    found = _fact(release, condition.fact)
+    fact = _fact(release, condition.fact)
     name = condition.fact.replace(":", " provides ").replace("@", " ")
     if condition.op in ("present", "absent"):
         return f"{name} must be {condition.op}"
-    shown = ", ".join(sorted(found)) if isinstance(found, frozenset) else found or "not known"
+    shown = ", ".join(sorted(fact)) if isinstance(fact, frozenset) else fact or "not known"
     values = [str(_resolved(release, value) or "not known") for value in _values(condition)]
     required = " or ".join(values)
     words = {

@@ -48,8 +48,8 @@ class Version:
 
     def within(self, series: Version) -> bool:
         """Whether this is `series` or a more exact version of it: `25.11.4` is within `25.11`."""
-        wanted = series._key[1:-1]  # the epoch before and the end after
-        return self._key[0] == series._key[0] and self._key[1 : 1 + len(wanted)] == wanted
+        series_key = series._key[1:-1]  # the epoch before and the end after
+        return self._key[0] == series._key[0] and self._key[1 : 1 + len(series_key)] == series_key
 
 
 @cache

@@ -212,11 +212,11 @@ class AccountingDatabase(_Database):
         """
         super().__init__(scope, construct_id)
         take_objects(self, locals())
-        given = cast("dict[str, Any]", settings)
+        keywords = cast("dict[str, Any]", settings)
         self.config = config = settings_of(
             RdsMySql,
             config,
-            given if config else {"kind": "rds-mysql", **given},
+            keywords if config else {"kind": "rds-mysql", **keywords},
             construct="AccountingDatabase",
         )
         report(self, config)

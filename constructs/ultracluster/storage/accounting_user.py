@@ -149,7 +149,7 @@ class AccountingUser(Construct):
         )
         with tempfile.TemporaryDirectory() as folder:  # the CDK copies it at once
             write_code(Path(folder))
-            made = lambda_.Function(
+            function = lambda_.Function(
                 self,
                 "Writer",
                 runtime=lambda_.Runtime.PYTHON_3_14,
@@ -164,8 +164,8 @@ class AccountingUser(Construct):
                 memory_size=256,
                 log_group=log_group,
             )
-        made.node.add_dependency(role)
-        return made
+        function.node.add_dependency(role)
+        return function
 
     def _broker(
         self,
@@ -181,13 +181,13 @@ class AccountingUser(Construct):
             iam.PolicyStatement(
                 sid="ReadSecrets",
                 actions=["secretsmanager:GetSecretValue"],
-                resources=[one.secret_arn for one in secrets],
+                resources=[read_secret.secret_arn for read_secret in secrets],
             ),
             iam.PolicyStatement(
                 sid="MakeUser", actions=["lambda:InvokeFunction"], resources=[inside.function_arn]
             ),
         ]
-        if keys := [one.encryption_key.key_arn for one in secrets if one.encryption_key]:
+        if keys := [secret.encryption_key.key_arn for secret in secrets if secret.encryption_key]:
             via = {"kms:ViaService": f"secretsmanager.{stack.region}.{stack.url_suffix}"}
             statements.append(
                 iam.PolicyStatement(
@@ -202,7 +202,7 @@ class AccountingUser(Construct):
         with tempfile.TemporaryDirectory() as folder:
             for code in (_FUNCTIONS / "broker.py", ANSWER):
                 shutil.copyfile(code, Path(folder) / code.name)
-            made = lambda_.Function(
+            function = lambda_.Function(
                 self,
                 "Broker",
                 runtime=lambda_.Runtime.PYTHON_3_14,
@@ -215,8 +215,8 @@ class AccountingUser(Construct):
                 log_group=log_group,
                 environment=environment,
             )
-        made.node.add_dependency(role)
-        return made
+        function.node.add_dependency(role)
+        return function
 
 
 def _role(scope: Construct, construct_id: str, description: str, log_group: logs.ILogGroup) -> iam.Role:

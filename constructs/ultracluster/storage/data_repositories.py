@@ -57,7 +57,7 @@ class DataRepositories(Construct):
         super().__init__(scope, construct_id)
         self.associations: dict[str, fsx.CfnDataRepositoryAssociation] = {}
         take_objects(self, locals())
-        by_folder = {folder: plain_bucket(one) for folder, one in (buckets or {}).items()}
+        by_folder = {folder: plain_bucket(bucket_of) for folder, bucket_of in (buckets or {}).items()}
         if unknown := [folder for folder in by_folder if folder not in repositories]:
             raise ValueError(
                 f"DataRepositories: buckets has {', '.join(unknown)}, and repositories has "
@@ -100,17 +100,17 @@ class DataRepositories(Construct):
         buckets: Mapping[str, s3.IBucket],
     ) -> None:
         named = {
-            folder: one.model_copy(update={"bucket": buckets[folder].bucket_name})
+            folder: repository.model_copy(update={"bucket": buckets[folder].bucket_name})
             if folder in buckets
-            else one
-            for folder, one in repositories.items()
+            else repository
+            for folder, repository in repositories.items()
         }
         config: object = getattr(file_system, "config", None)
         settings = config if isinstance(config, NewLustre) else ExistingLustre.model_construct()
         facts = lustre_of(settings) if isinstance(config, NewLustre) else LustreFacts(settings=settings)
         report(self, replace(facts, data_repositories=named))
-        for folder, one in named.items():
-            report(self, one, under=("data_repositories", folder))
+        for folder, repository_bucket in named.items():
+            report(self, repository_bucket, under=("data_repositories", folder))
 
 
 def _events(repository: DataRepository) -> fsx.CfnDataRepositoryAssociation.S3Property | None:

@@ -42,7 +42,7 @@ from ultracluster.storage.root_squash import RootSquashSetting
 
 def mounts_of(file_systems: Mapping[str, ILustreFileSystem] | None) -> dict[str, LustreMount]:
     """What nodes must know of several, by name."""
-    return {name: one.mount for name, one in (file_systems or {}).items()}
+    return {name: file_system.mount for name, file_system in (file_systems or {}).items()}
 
 
 class _Lustre(Server):
@@ -288,9 +288,9 @@ class _ImportedLustre(_Lustre):
 
 
 def _made(config: NewLustre | None, settings: LustreArguments) -> NewLustre:
-    given = cast("dict[str, Any]", settings)
+    keywords = cast("dict[str, Any]", settings)
     if config is not None:
-        return settings_of(type(config), config, given, construct="LustreFileSystem")
+        return settings_of(type(config), config, keywords, construct="LustreFileSystem")
     deployment = settings.get("deployment", USUAL_DEPLOYMENT)
     model = MODELS.get(deployment)
     if model is None:
@@ -298,4 +298,4 @@ def _made(config: NewLustre | None, settings: LustreArguments) -> NewLustre:
     usual: dict[str, Any] = {"deployment": deployment}
     if deployment in USUAL_THROUGHPUT:
         usual["throughput_mbps_per_tib"] = USUAL_THROUGHPUT[deployment]
-    return settings_of(model, None, {**usual, **given}, construct="LustreFileSystem")
+    return settings_of(model, None, {**usual, **keywords}, construct="LustreFileSystem")

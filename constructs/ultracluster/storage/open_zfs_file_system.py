@@ -279,11 +279,11 @@ class _ImportedOpenZfs(_OpenZfs):
 
 
 def _made(config: NewOpenZfs | None, settings: OpenZfsArguments) -> NewOpenZfs:
-    given = cast("dict[str, Any]", settings)
+    keywords = cast("dict[str, Any]", settings)
     if config is None:
         deployment = settings.get("deployment", USUAL_DEPLOYMENT)
         usual: dict[str, Any] = {"deployment": deployment}
         if deployment in _USUAL_THROUGHPUT:
             usual["throughput_mbps"] = _USUAL_THROUGHPUT[deployment]
-        given = {**usual, **given}
-    return settings_of(NewOpenZfs, config, given, construct="OpenZfsFileSystem")
+        keywords = {**usual, **keywords}
+    return settings_of(NewOpenZfs, config, keywords, construct="OpenZfsFileSystem")

@@ -105,7 +105,7 @@ def _release(source: AptSource, root: str, cache: Path) -> Release:
 def _packages(release: Release, root: str, folder: str, cache: Path) -> Iterator[str]:
     """The entries of one index."""
     rows = {row["name"].removeprefix("./"): row for row in release.get("SHA256") or ()}
-    name = next((found for end in (".xz", ".gz", "") if (found := f"{folder}Packages{end}") in rows), None)
+    name = next((path for end in (".xz", ".gz", "") if (path := f"{folder}Packages{end}") in rows), None)
     if name is None:
         raise IntegrityError(f"{root}/Release lists no {folder}Packages with a SHA256")
     row = rows[name]
@@ -151,8 +151,8 @@ def _package(text: str, repository: str, base: str) -> Package:
     needs: list[tuple[Need, ...]] = []
     for kind in ("Pre-Depends", "Depends"):
         if entry.get(kind):
-            needs += [tuple(_need(one) for one in group) for group in _relations(entry[kind])]
-    provides = [_need(one) for group in _relations(entry.get("Provides", "")) for one in group]
+            needs += [tuple(_need(relation) for relation in group) for group in _relations(entry[kind])]
+    provides = [_need(relation) for group in _relations(entry.get("Provides", "")) for relation in group]
     return Package(
         name=name,
         version=version,
@@ -161,7 +161,7 @@ def _package(text: str, repository: str, base: str) -> Package:
         sha256=entry["SHA256"],
         repository=repository,
         needs=tuple(needs),
-        provides=tuple((one.name, one.version) for one in provides),
+        provides=tuple((need.name, need.version) for need in provides),
         record=text.strip("\n") + "\n",
         specs=(f"{name}={version}",),
     )

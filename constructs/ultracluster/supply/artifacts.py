@@ -83,13 +83,13 @@ def served(artifact: Artifact, cache: Path, *, advance: Advance | None = None) -
     _download(artifact, file, None, advance)
     try:
         free = artifact.model_copy(update={"size": None, "sha256": None, "sha512": None})
-        found = _verified(free, file, signature=True)
+        digests = _verified(free, file, signature=True)
     except IntegrityError:
         file.unlink(missing_ok=True)
         raise
-    kept = _place(cache, found.sha256, artifact.name)
+    kept = _place(cache, digests.sha256, artifact.name)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    return file.replace(kept), found
+    return file.replace(kept), digests
 
 
 def _place(cache: Path, digest: str, name: str) -> Path:
@@ -106,19 +106,19 @@ def _download(artifact: Artifact, file: Path, size: int | None, advance: Advance
 
 
 def _verified(artifact: Artifact, file: Path, signature: bool) -> Digests:
-    found = measure(file)
-    if artifact.size is not None and found.size != artifact.size:
+    digests = measure(file)
+    if artifact.size is not None and digests.size != artifact.size:
         raise IntegrityError(
-            f"refused {artifact.name}: it has {found.size:,} bytes, the release records {artifact.size:,}"
+            f"refused {artifact.name}: it has {digests.size:,} bytes, the release records {artifact.size:,}"
         )
-    check_digests(artifact.name, found, sha256=artifact.sha256, sha512=artifact.sha512)
+    check_digests(artifact.name, digests, sha256=artifact.sha256, sha512=artifact.sha512)
     if signature and artifact.signature_url and artifact.key_url and artifact.key_fingerprint:
         detached, key = file.with_name(f"{file.name}.sig"), file.with_name(f"{file.name}.key")
         for url, target in ((artifact.signature_url, detached), (artifact.key_url, key)):
             target.unlink(missing_ok=True)
             download(url, target, most=SMALL)
         check_signature(file, detached, key, artifact.key_fingerprint)
-    return found
+    return digests
 
 
 def _is_wheel(name: str) -> bool:
@@ -133,14 +133,14 @@ def _fetch_wheel(name: str, target: Path) -> None:
         DownloadError: pip is missing, or its index does not have exactly this file.
         OSError: the disk is full or not writable.
     """
-    found = _WHEEL.fullmatch(name)
-    if found is None:
+    match = _WHEEL.fullmatch(name)
+    if match is None:
         raise DownloadError(f"{name} is no name of a wheel")
     tags: list[str] = []
-    if found["platform"] != "any":  # else it is for every machine, and pip's own Python will do
-        tags = ["--abi", found["abi"], "--python-version", re.sub(r"\D", "", found["python"])]
-        tags += ["--implementation", re.sub(r"\d", "", found["python"])]
-        for platform in found["platform"].split("."):
+    if match["platform"] != "any":  # else it is for every machine, and pip's own Python will do
+        tags = ["--abi", match["abi"], "--python-version", re.sub(r"\D", "", match["python"])]
+        tags += ["--implementation", re.sub(r"\d", "", match["python"])]
+        for platform in match["platform"].split("."):
             tags += ["--platform", platform]
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
@@ -155,7 +155,7 @@ def _fetch_wheel(name: str, target: Path) -> None:
                 "--quiet",
             ),
             *("--no-deps", "--no-cache-dir", "--only-binary=:all:", "--dest", folder, *tags),
-            f"{found['name']}=={found['version']}",
+            f"{match['name']}=={match['version']}",
         ]
         try:
             done = subprocess.run(  # noqa: S603 - every argument is a part of a checked name
@@ -165,6 +165,8 @@ def _fetch_wheel(name: str, target: Path) -> None:
             raise DownloadError(f"{name}: pip took longer than {_TIMEOUT} s") from None
         file = Path(folder) / name
         if done.returncode or not file.is_file():
-            said = [line for line in done.stderr.splitlines() if line.strip()]
-            raise DownloadError(f"{name}: pip does not find it ({said[-1] if said else 'it said nothing'})")
+            errors = [line for line in done.stderr.splitlines() if line.strip()]
+            raise DownloadError(
+                f"{name}: pip does not find it ({errors[-1] if errors else 'it said nothing'})"
+            )
         file.replace(target)

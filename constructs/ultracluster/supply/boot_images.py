@@ -59,15 +59,15 @@ def resolved_images(
             results.append(stays if recorded and recorded.get("parameter") == parameter else lost)
             continue
         try:
-            found = dict(_resolved(account, parameter))
+            resolved = dict(_resolved(account, parameter))
         except (*AWS_ERRORS, _NoImageError) as error:
             results.append(Locked(group, parameter, "failed", f"{parameter}: {_words(error)}"))
             continue
-        same = recorded and all(recorded.get(key) == value for key, value in found.items())
+        same = recorded and all(recorded.get(key) == value for key, value in resolved.items())
         if recorded and same:
             results.append(Locked(group, _name(recorded), "unchanged"))
             continue
-        images[group] = {**found, "parameter": parameter, "recorded": day}
+        images[group] = {**resolved, "parameter": parameter, "recorded": day}
         was = f"was {_name(recorded)}" if recorded else parameter
         results.append(Locked(group, _name(images[group]), "changed" if recorded else "locked", was))
     return results
@@ -105,10 +105,10 @@ def _resolved(account: Account, parameter: str) -> Iterator[tuple[str, str]]:
         return str(ssm.get_parameter(Name=name)["Parameter"]["Value"])
 
     def image(name: str) -> str:
-        found = value(name)
-        if not _AMI.fullmatch(found):
-            raise _NoImageError(f"it holds {found[:60]!r}, which is no AMI id")
-        return found
+        answer = value(name)
+        if not _AMI.fullmatch(answer):
+            raise _NoImageError(f"it holds {answer[:60]!r}, which is no AMI id")
+        return answer
 
     if _EKS_FOLDER.fullmatch(parameter):
         yield "image", image(f"{parameter}/image_id")

@@ -235,18 +235,18 @@ def _fetch(url: str, target: Path, size: int | None, most: int, advance: Advance
     part, tag = _beside(target, ".part"), _beside(target, ".etag")
     if part.exists() and part.stat().st_size > most:
         _forget(part, tag)
-    there = part.stat().st_size if part.exists() else 0
+    part_size = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310 - checked
-    if there:
-        request.add_header("Range", f"bytes={there}-")
+    if part_size:
+        request.add_header("Range", f"bytes={part_size}-")
         if tag.exists():
             request.add_header("If-Range", tag.read_text())
     limits = _LIMITS.get()
     try:
         with _answers(url, request, timeout) as answer:
-            start = there if _continues(answer, there) else 0
-            if there and not start:
-                advance(-there)
+            start = part_size if _continues(answer, part_size) else 0
+            if part_size and not start:
+                advance(-part_size)
             _remember(tag, answer.headers.get("ETag"))
             length = answer.headers.get("Content-Length")
             whole = start + int(length) if length and length.isdigit() else None
@@ -267,7 +267,7 @@ def _fetch(url: str, target: Path, size: int | None, most: int, advance: Advance
         _forget(part, tag)
         raise DownloadError(f"{url} sends more than {most:,} bytes") from None
     except _NoRangeError:  # what is here is no beginning of what the server has now
-        advance(-there)
+        advance(-part_size)
         _forget(part, tag)
         raise
     arrived = part.stat().st_size
@@ -286,8 +286,8 @@ def _check(url: str) -> None:
         raise DownloadError(f"{visible(clipped(url))} {why}")
 
 
-def _continues(answer: http.client.HTTPResponse, there: int) -> bool:
-    return answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {there}-")
+def _continues(answer: http.client.HTTPResponse, size: int) -> bool:
+    return answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {size}-")
 
 
 def _remember(tag: Path, value: str | None) -> None:

@@ -124,17 +124,17 @@ def _earlier_lock(environment: Environment, file: Path) -> EnvironmentLock | Non
 
 def needs_of(environment: Environment, release: Release) -> Iterator[Need]:
     """What nodes install on their image, or would if it were locked, or may have to: all but what is sure."""
-    found: dict[str, set[tuple[str, str]]] = {}
+    systems: dict[str, set[tuple[str, str]]] = {}
     sure: set[str] = set()
     for boot, here in _boots(environment, release):
         for fit in boot.fits:
             if fit.outcome != "not-needed" and not (fit.outcome == "kept" and fit.certain):
-                found.setdefault(fit.component, set()).update(here)
+                systems.setdefault(fit.component, set()).update(here)
             if fit.outcome == "installs" and fit.certain:
                 sure.add(fit.component)
     for component, part in release.components.items():
-        if component in found:
-            yield Need(component, part, frozenset(found[component]), component in sure)
+        if component in systems:
+            yield Need(component, part, frozenset(systems[component]), component in sure)
 
 
 def places(environment: Environment, release: Release) -> set[tuple[str, str]]:
@@ -179,23 +179,23 @@ def _file(
         return [Locked(need.component, name, "failed", str(error))]
     if answer is None:
         return [Locked(need.component, name, "skipped", "no address is recorded")]
-    found, words = answer
-    entry = {"sha256": found.sha256, "size": found.size, "recorded": day}
+    digests, words = answer
+    entry = {"sha256": digests.sha256, "size": digests.size, "recorded": day}
     if artifact.url:
         entry["from"] = artifact.url
-    if found_before and found_before["sha256"] == found.sha256:
+    if found_before and found_before["sha256"] == digests.sha256:
         after[name] = found_before
         return [Locked(need.component, name, "unchanged")]
     after[name] = entry
     if found_before:
         was = f"{found_before['sha256'][:16]}... of {found_before['recorded']}"
-        words = f"was {was}, is {found.sha256[:16]}... now"
+        words = f"was {was}, is {digests.sha256[:16]}... now"
         return [Locked(need.component, name, "changed", words)]
     if changes and artifact.locked:
         words = "as the release records it"
-        if differs(artifact, found):
+        if differs(artifact, digests):
             words = (
-                f"its source has sha256 {found.sha256[:16]}... today, the release recorded another: "
+                f"its source has sha256 {digests.sha256[:16]}... today, the release recorded another: "
                 "trusted from now on"
             )
     return [Locked(need.component, name, "locked", words)]
@@ -228,16 +228,16 @@ def _key(
         if not options.again:
             return [Locked(component, key_url, "unchanged")]
     try:
-        found = fingerprint(key_url, options)
+        fingerprints = fingerprint(key_url, options)
     except EXPECTED as error:
         if found_before:
             words = f"not asked: {error}; what is recorded stays"
             return [Locked(component, key_url, "skipped", words)]
         return [Locked(component, key_url, "failed", str(error))]
-    if found_before and found_before["fingerprint"] == found:
+    if found_before and found_before["fingerprint"] == fingerprints:
         return [Locked(component, key_url, "unchanged")]
-    after[key_url] = {"fingerprint": found, "recorded": day}
-    words = f"key {found}, trusted from now on: compare it with its maker"
+    after[key_url] = {"fingerprint": fingerprints, "recorded": day}
+    words = f"key {fingerprints}, trusted from now on: compare it with its maker"
     if found_before:
         return [Locked(component, key_url, "changed", f"was {found_before['fingerprint']}; {words}")]
     return [Locked(component, key_url, "locked", words)]

@@ -38,17 +38,18 @@ def measure(file: Path) -> Digests:
     return Digests(size, sha256.hexdigest(), sha512.hexdigest())
 
 
-def check_digests(name: str, found: Digests, *, sha256: str | None, sha512: str | None) -> None:
+def check_digests(name: str, digests: Digests, *, sha256: str | None, sha512: str | None) -> None:
     """Compare with what is recorded; None is not compared.
 
     Raises:
         IntegrityError: a digest differs.
     """
-    for algorithm, wanted in (("sha256", sha256), ("sha512", sha512)):
-        measured: str = getattr(found, algorithm)
-        if wanted and measured != wanted:
+    for algorithm, expected in (("sha256", sha256), ("sha512", sha512)):
+        measured: str = getattr(digests, algorithm)
+        if expected and measured != expected:
             raise IntegrityError(
-                f"refused {name}: its {algorithm} is {measured[:16]}..., the release records {wanted[:16]}..."
+                f"refused {name}: its {algorithm} is {measured[:16]}..., the release "
+                f"records {expected[:16]}..."
             )
 
 
@@ -66,8 +67,8 @@ def check_signature(file: Path, signature: Path, key: Path, fingerprint: str) ->
     """
     with tempfile.TemporaryDirectory(prefix="ultracluster-gpg-") as home:
         _gpg(home, "--import", str(key))
-        found = _gpg(home, "--status-fd", "1", "--verify", str(signature), str(file))
-    lines = [line.split()[1:] for line in found.splitlines() if line.startswith("[GNUPG:] ")]
+        answer = _gpg(home, "--status-fd", "1", "--verify", str(signature), str(file))
+    lines = [line.split()[1:] for line in answer.splitlines() if line.startswith("[GNUPG:] ")]
     valid = next((line for line in lines if line[:1] == ["VALIDSIG"]), None)
     good = any(line[:1] == ["GOODSIG"] for line in lines)
     if valid is None or not good:
@@ -89,17 +90,17 @@ def key_fingerprints(key: Path) -> list[str]:
     """
     with tempfile.TemporaryDirectory(prefix="ultracluster-gpg-") as home:
         rows = [line.split(":") for line in _gpg(home, "--with-colons", "--show-keys", str(key)).splitlines()]
-    found: list[str] = []
+    fingerprints: list[str] = []
     primary = False
     for row in rows:
         if row[0] in ("pub", "sub"):
             primary = row[0] == "pub"
         elif row[0] == "fpr" and primary:
-            found.append(row[9])
+            fingerprints.append(row[9])
             primary = False
-    if not found:
+    if not fingerprints:
         raise IntegrityError(f"{key.name} holds no public key")
-    return found
+    return fingerprints
 
 
 def _gpg(home: str, *arguments: str) -> str:

@@ -63,14 +63,14 @@ def measured(artifact: Artifact, options: Options) -> tuple[Digests, str] | None
         options.starting(artifact.name)
     if artifact.locked and not options.again:
         return fetch(artifact, options.cache, advance=options.advance)[1], ""
-    _, found = served(artifact, options.cache, advance=options.advance)
-    return found, _trust(artifact, found)
+    _, digests = served(artifact, options.cache, advance=options.advance)
+    return digests, _trust(artifact, digests)
 
 
-def differs(artifact: Artifact, found: Digests) -> bool:
+def differs(artifact: Artifact, digests: Digests) -> bool:
     """Whether a file is another one than is recorded."""
-    return any(known and known != now for known, now in (
-        (artifact.size, found.size), (artifact.sha256, found.sha256), (artifact.sha512, found.sha512),
+    return any(recorded and recorded != now for recorded, now in (
+        (artifact.size, digests.size), (artifact.sha256, digests.sha256), (artifact.sha512, digests.sha512),
     ))  # fmt: skip
 
 
@@ -83,21 +83,21 @@ def fingerprint(key_url: str, options: Options) -> str:
     file = options.cache / "keys" / key_url.rpartition("/")[2]
     file.unlink(missing_ok=True)
     download(key_url, file, most=SMALL)
-    found = key_fingerprints(file)
-    if len(found) != 1:
-        raise IntegrityError(f"{key_url} holds {len(found)} keys: choose one by hand")
-    return found[0]
+    fingerprints = key_fingerprints(file)
+    if len(fingerprints) != 1:
+        raise IntegrityError(f"{key_url} holds {len(fingerprints)} keys: choose one by hand")
+    return fingerprints[0]
 
 
-def _trust(artifact: Artifact, found: Digests) -> str:
+def _trust(artifact: Artifact, digests: Digests) -> str:
     """GitHub's own digest must agree; where nothing vouches for a file, that is said."""
     try:
         published = asset_sha256(artifact.url or "")
     except DownloadError as error:
         return f"{FIRST_USE} (GitHub could not be asked for its digest: {error})"
-    if published and published != found.sha256:
+    if published and published != digests.sha256:
         raise IntegrityError(
-            f"refused {artifact.name}: its sha256 is {found.sha256[:16]}..., "
+            f"refused {artifact.name}: its sha256 is {digests.sha256[:16]}..., "
             f"GitHub's API has {published[:16]}..."
         )
     if published:
@@ -114,12 +114,12 @@ def asset_sha256(url: str) -> str | None:
     Raises:
         DownloadError: GitHub's API does not answer, or limits the requests of this address.
     """
-    found = _ASSET.fullmatch(url.removeprefix(SITE)) if url.startswith(f"{SITE}/") else None
-    if found is None:
+    match = _ASSET.fullmatch(url.removeprefix(SITE)) if url.startswith(f"{SITE}/") else None
+    if match is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "release.json"
-        download(f"{API}/repos/{found['repository']}/releases/tags/{found['tag']}", file, most=SMALL)
+        download(f"{API}/repos/{match['repository']}/releases/tags/{match['tag']}", file, most=SMALL)
         try:
             release: Any = json.loads(file.read_bytes())
             assets: list[dict[str, Any]] = release["assets"]
@@ -128,7 +128,7 @@ def asset_sha256(url: str) -> str | None:
     for asset in assets:
         algorithm, _, digest = str(asset.get("digest") or "").partition(":")
         if (
-            asset.get("name") == found["name"]
+            asset.get("name") == match["name"]
             and algorithm == "sha256"
             and re.fullmatch("[0-9a-f]{64}", digest)
         ):

@@ -281,16 +281,16 @@ def _mirrored(
         if show:
             show(count)
 
-    file, found = fetch(artifact, cache, signature=artifact.integrity == "signature", advance=advance)
-    target.upload(file, found, item.key)
+    file, digests = fetch(artifact, cache, signature=artifact.integrity == "signature", advance=advance)
+    target.upload(file, digests, item.key)
     return True
 
 
 def _made_here(file: Path, key: str, target: Bucket, dry_run: bool, result: Mirrored) -> None:
-    found = measure(file)
-    if target.has(key, "sha256", found.sha256, found.size):
+    digests = measure(file)
+    if target.has(key, "sha256", digests.sha256, digests.size):
         result.present.append(key)
         return
     if not dry_run:
-        target.upload(file, found, key)
+        target.upload(file, digests, key)
     result.uploaded.append(key)

@@ -74,8 +74,8 @@ class Bucket:
                 return False
             raise
         recorded = head.get("Metadata", {})
-        wanted = str(size if size is not None else recorded.get("size"))
-        return recorded.get(algorithm) == digest and str(head["ContentLength"]) == wanted
+        expected_size = str(size if size is not None else recorded.get("size"))
+        return recorded.get(algorithm) == digest and str(head["ContentLength"]) == expected_size
 
     def content(self, digest: str, name: str) -> bytes | None:
         """What lies there under this digest; None if nothing does."""
@@ -84,20 +84,20 @@ class Bucket:
             return None
         return self.s3.get_object(Bucket=self.name, Key=key)["Body"].read()
 
-    def upload(self, file: Path, found: Digests, key: str) -> None:
+    def upload(self, file: Path, digests: Digests, key: str) -> None:
         """Put a file there, and look whether it arrived."""
         self.s3.upload_file(
             str(file),
             self.name,
             key,
             ExtraArgs={
-                "Metadata": {"sha256": found.sha256, "sha512": found.sha512, "size": str(found.size)},
+                "Metadata": {"sha256": digests.sha256, "sha512": digests.sha512, "size": str(digests.size)},
                 "ChecksumAlgorithm": "SHA256",
                 **self.extra,
             },
             Config=TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4),
         )
-        if not self.has(key, "sha256", found.sha256, found.size):
+        if not self.has(key, "sha256", digests.sha256, digests.size):
             raise IntegrityError(f"s3://{self.name}/{key} is not what was uploaded")
 
 

@@ -127,7 +127,7 @@ def _wanted(places: Places | None, os: Sequence[str], arch: Sequence[str]) -> li
 
 
 def _of_system(specs: list[_Spec], system: str) -> Iterator[Answer]:
-    for name, spec in dict.fromkeys((one.component, one.spec) for one in specs):
+    for name, spec in dict.fromkeys((spec_row.component, spec_row.spec) for spec_row in specs):
         detail = f"from {system}'s own repositories, which each node has set up for its Region"
         yield Answer(name, spec, "not-asked", detail)
 
@@ -173,15 +173,15 @@ def _file(
 def _looked_at(
     artifact: Artifact, url: str, cache: Path, answers_of_github: Callable[[str], str | None]
 ) -> tuple[State, str]:
-    found = head(url)
-    if found.is_page:
+    answer = head(url)
+    if answer.is_page:
         raise _DiffersError(f"{url} answers with a web page and not with {artifact.name}")
     begins = next((start for end, start in _BEGINS.items() if artifact.name.endswith(end)), b"")
-    if not found.first.startswith(begins):
-        raise _DiffersError(f"{url} does not begin like {artifact.name}: {found.first[:8]!r}")
-    if artifact.size and found.size not in (None, artifact.size):
-        raise _DiffersError(f"{url} has {found.size:,} bytes, the release records {artifact.size:,}")
-    if artifact.digest and found.size is not None and found.size <= WHOLE:
+    if not answer.first.startswith(begins):
+        raise _DiffersError(f"{url} does not begin like {artifact.name}: {answer.first[:8]!r}")
+    if artifact.size and answer.size not in (None, artifact.size):
+        raise _DiffersError(f"{url} has {answer.size:,} bytes, the release records {artifact.size:,}")
+    if artifact.digest and answer.size is not None and answer.size <= WHOLE:
         with tempfile.TemporaryDirectory(prefix="ultracluster-") as folder:
             fetch(artifact, Path(folder))
         return "proven", f"its {artifact.digest[0]} is the release's" + _signed(artifact)
@@ -189,7 +189,7 @@ def _looked_at(
         _pinned(artifact.key_url, artifact.key_fingerprint)
         if head(artifact.signature_url).is_page:
             raise _DiffersError(f"{artifact.signature_url} answers with a web page and not with a signature")
-    size = f"{found.size:,} bytes" if found.size is not None else "of unknown size"
+    size = f"{answer.size:,} bytes" if answer.size is not None else "of unknown size"
     try:
         published = answers_of_github(url)
     except DownloadError:
@@ -216,14 +216,14 @@ def _pinned(key_url: str, fingerprint: str) -> None:
     with tempfile.TemporaryDirectory(prefix="ultracluster-") as folder:
         key = Path(folder) / "key"
         download(key_url, key, most=SMALL)
-        found = key_fingerprints(key)
-    if fingerprint not in found:
-        raise _DiffersError(f"{key_url} is key {', '.join(found)}, the release pins {fingerprint}")
+        fingerprints = key_fingerprints(key)
+    if fingerprint not in fingerprints:
+        raise _DiffersError(f"{key_url} is key {', '.join(fingerprints)}, the release pins {fingerprint}")
 
 
 def _repository(where: Repository, specs: list[_Spec], cache: Path, limits: Limits) -> list[Answer]:
     def all_of_them(state: State, detail: str) -> list[Answer]:
-        pairs = dict.fromkeys((one.component, one.spec) for one in specs)
+        pairs = dict.fromkeys((spec_row.component, spec_row.spec) for spec_row in specs)
         return [Answer(name, f"{spec} at {where.url}", state, detail) for name, spec in pairs]
 
     if not (where.key_url and where.key_fingerprint):
@@ -232,11 +232,11 @@ def _repository(where: Repository, specs: list[_Spec], cache: Path, limits: Limi
     try:
         with limited(limits):
             _pinned(where.key_url, where.key_fingerprint)
-            for arch in dict.fromkeys(one.arch for one in specs):
+            for arch in dict.fromkeys(spec_row.arch for spec_row in specs):
                 index = _index(where, arch, specs[0].apt, cache)
-                for one in specs:
-                    if one.arch == arch:
-                        answers.append(_package(one, where, index))
+                for spec_row in specs:
+                    if spec_row.arch == arch:
+                        answers.append(_package(spec_row, where, index))
     except _EXPECTED as error:
         return all_of_them(*_failed(error))
     return answers
@@ -259,24 +259,24 @@ def _index(where: Repository, arch: str, apt: bool, cache: Path) -> Index:
     return index
 
 
-def _package(one: _Spec, where: Repository, index: Index) -> Answer:
+def _package(asked_spec: _Spec, where: Repository, index: Index) -> Answer:
     """Return whether a signed index has a package, and whether its file answers."""
-    what = f"{one.spec} at {where.url}"
-    found = index.matching(one.spec, where.url)
-    if not found:
-        name = one.spec.partition("=")[0]
+    what = f"{asked_spec.spec} at {where.url}"
+    matches = index.matching(asked_spec.spec, where.url)
+    if not matches:
+        name = asked_spec.spec.partition("=")[0]
         others = [package.version for package in index.named(name)][:3]
         has = f"it has {name} {', '.join(others)}" if others else f"it has no {name} at all"
-        detail = f"the signed index has no {one.spec} for {one.arch}: {has}"
-        return Answer(one.component, what, "differs", detail)
-    package = found[0]
+        detail = f"the signed index has no {asked_spec.spec} for {asked_spec.arch}: {has}"
+        return Answer(asked_spec.component, what, "differs", detail)
+    package = matches[0]
     try:
         answer = head(package.url)
     except DownloadError as error:
-        return Answer(one.component, what, *_failed(error))
+        return Answer(asked_spec.component, what, *_failed(error))
     if answer.is_page or answer.size not in (None, package.size):
         detail = f"{package.url} is not the file of {package.size:,} bytes that the signed index lists"
-        return Answer(one.component, what, "differs", detail)
+        return Answer(asked_spec.component, what, "differs", detail)
     host = urlsplit(where.url).hostname
     detail = f"{package.version} is in the index that {host} signs with the pinned key, and its file answers"
-    return Answer(one.component, what, "proven", detail)
+    return Answer(asked_spec.component, what, "proven", detail)

@@ -73,8 +73,8 @@ class Index:
 
     def named(self, name: str) -> list[Package]:
         """Newest first; of equal ones, the one that was added first."""
-        found = [make() for make in self._named.get(name, ())]
-        return sorted(found, key=cmp_to_key(lambda a, b: self.compare(b.version, a.version)))
+        packages = [make() for make in self._named.get(name, ())]
+        return sorted(packages, key=cmp_to_key(lambda a, b: self.compare(b.version, a.version)))
 
     def matching(self, spec: str, repository: str | None) -> list[Package]:
         """The newest of each name that `spec` stands for: a name, a name with a version, a pattern of names.
@@ -89,30 +89,31 @@ class Index:
         result: list[Package] = []
         for each in sorted(names):
             fits = [
-                found
-                for found in self.named(each)
-                if repository in (None, found.repository) and matches(found.name, found.specs, spec)
+                candidate
+                for candidate in self.named(each)
+                if repository in (None, candidate.repository)
+                and matches(candidate.name, candidate.specs, spec)
             ]
             result.extend(fits[:1])
         return result
 
     def answering(self, need: Need) -> Iterator[Package]:
         """What satisfies `need`: packages of this name, newest first, then those that provide it."""
-        for found in self.named(need.name):
-            if self.holds(found.version, need):
-                yield found
+        for package in self.named(need.name):
+            if self.holds(package.version, need):
+                yield package
         # the order of the providers must not depend on the order of the index
-        for found in sorted({make() for make in self._provided.get(need.name, ())}, key=_by_name):
-            if found.name != need.name and self.provides(found, need):
-                yield found
+        for package in sorted({make() for make in self._provided.get(need.name, ())}, key=_by_name):
+            if package.name != need.name and self.provides(package, need):
+                yield package
 
-    def provides(self, found: Package, need: Need) -> bool:
+    def provides(self, package: Package, need: Need) -> bool:
         """Whether a package is, or provides, what is needed."""
-        if found.name == need.name and self.holds(found.version, need):
+        if package.name == need.name and self.holds(package.version, need):
             return True
         return any(
             name == need.name and (not need.operator or (version != "" and self.holds(version, need)))
-            for name, version in found.provides
+            for name, version in package.provides
         )
 
     def holds(self, version: str, need: Need) -> bool:
@@ -129,9 +130,9 @@ def _by_name(package: Package) -> tuple[str, str, str]:
     return package.name, package.version, package.url
 
 
-def matches(name: str, specs: Collection[str], wanted: str) -> bool:
-    """Whether a package is what `wanted` asks for: its name, or a pattern of name and version."""
-    return any(fnmatchcase(spec, wanted) for spec in (name, *specs))
+def matches(name: str, specs: Collection[str], package_name: str) -> bool:
+    """Whether a package is what `package_name` asks for: its name, or a pattern of name and version."""
+    return any(fnmatchcase(spec, package_name) for spec in (name, *specs))
 
 
 @dataclass(slots=True)
@@ -164,13 +165,13 @@ class Closure:
             while waiting:
                 package = waiting.pop()
                 for group in package.needs:
-                    found = self._satisfy(package, group)
-                    if found is None:
+                    chosen = self._satisfy(package, group)
+                    if chosen is None:
                         continue
-                    if self._take(found):
-                        waiting.append(found)
-                    if found not in self.chosen[package]:
-                        self.chosen[package].append(found)
+                    if self._take(chosen):
+                        waiting.append(chosen)
+                    if chosen not in self.chosen[package]:
+                        self.chosen[package].append(chosen)
         except ClosureError:
             for package in list(self.chosen)[before:]:
                 del self.chosen[package]
@@ -191,19 +192,21 @@ class Closure:
         for need in group:
             if any(fnmatchcase(need.name, pattern) for pattern in self.image_names):
                 return None
-            if any(self.index.provides(found, need) for found in self._image.get(need.name, ())):
+            if any(self.index.provides(candidate, need) for candidate in self._image.get(need.name, ())):
                 return None
         for need in group:
-            for found in self._by_name.get(need.name, ()):
-                if self.index.provides(found, need):
-                    return found
+            for candidate in self._by_name.get(need.name, ()):
+                if self.index.provides(candidate, need):
+                    return candidate
         for need in group:
-            found = next(self.index.answering(need), None)
-            if found:
-                return found
+            candidate = next(self.index.answering(need), None)
+            if candidate:
+                return candidate
         if self.index.strict:
-            wanted = " | ".join(str(need) for need in group)
-            raise ClosureError(f"{package.name} {package.version} needs {wanted}, which no repository has")
+            alternatives = " | ".join(str(need) for need in group)
+            raise ClosureError(
+                f"{package.name} {package.version} needs {alternatives}, which no repository has"
+            )
         return None
 
 

@@ -69,15 +69,15 @@ def systems(release: Release) -> list[tuple[str, str]]:
 
 def unlocked(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """One line for each repository that has no pinned key."""
-    found: dict[str, dict[str, None]] = {}
+    keys: dict[str, dict[str, None]] = {}
     for pair in pairs:
         for component, entry in entries(release, *pair):
             where = entry.repository
             if where and not (where.key_url and where.key_fingerprint):
-                found.setdefault(where.url, {})[component] = None
+                keys.setdefault(where.url, {})[component] = None
     return [
         f"{', '.join(components)}: the key of {url} has no fingerprint: `ultracluster software lock` first"
-        for url, components in found.items()
+        for url, components in keys.items()
     ]
 
 
@@ -116,7 +116,7 @@ def resolve(
                 "sha256": package.sha256,
                 "url": package.url,
                 "repository": package.repository,
-                "needs": sorted(files[one] for one in closure.chosen[package]),
+                "needs": sorted(files[required] for required in closure.chosen[package]),
             }
             for package, file in pairs
         ],
@@ -158,8 +158,8 @@ def recorded(
     if content["wanted"] != _wanted(release, system, arch):
         return None
     index = [find(row["sha256"], row["path"].rpartition("/")[2]) for row in content["index"]]
-    found = [file for file in index if file]
-    return _ready(system, arch, content, [*found, packages_list]) if len(found) == len(index) else None
+    files = [file for file in index if file]
+    return _ready(system, arch, content, [*files, packages_list]) if len(files) == len(index) else None
 
 
 class MissingExtraError(Exception):

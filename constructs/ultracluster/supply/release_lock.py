@@ -42,7 +42,9 @@ def lock_release(file: Path, options: Options, components: Sequence[str] = ()) -
     if written(data) != before:
         write(file, written(data))
         read_lock(file)
-    return list({one.name: one for one in reversed(results)}.values())[::-1]  # one key serves several
+    return list({result.name: result for result in reversed(results)}.values())[
+        ::-1
+    ]  # one key serves several
 
 
 def record_package_sets(file: Path, sets: dict[str, str]) -> None:
@@ -73,13 +75,13 @@ def _artifact(component: str, row: dict[str, Any], options: Options) -> Locked:
         return Locked(component, name, "failed", str(error))
     if answer is None:
         return Locked(component, name, "skipped", "no address is recorded")
-    found, message = answer
-    if differs(artifact, found):
+    digests, message = answer
+    if differs(artifact, digests):
         return Locked(component, name, "changed", (
-            f"its source has sha256 {found.sha256}, {found.size:,} bytes; what is recorded stays: "
+            f"its source has sha256 {digests.sha256}, {digests.size:,} bytes; what is recorded stays: "
             "ask its maker why, and remove the digest to take the new one"
         ))  # fmt: skip
-    change: dict[str, Any] = {"size": found.size, "sha256": found.sha256}
+    change: dict[str, Any] = {"size": digests.size, "sha256": digests.sha256}
     if artifact.integrity == "to-be-locked":
         change["integrity"] = "checksum"
     if all(row.get(key) == value for key, value in change.items()):
@@ -100,15 +102,15 @@ def _key(
             fingerprints[url] = fingerprint(url, options)
         except EXPECTED as error:
             fingerprints[url] = error
-    found = fingerprints[url]
-    if isinstance(found, Exception):
-        return Locked(component, url, "failed", str(found))
+    key_today = fingerprints[url]
+    if isinstance(key_today, Exception):
+        return Locked(component, url, "failed", str(key_today))
     if recorded is None:
-        repository["key_fingerprint"] = found
-        words = f"key {found}, trusted from now on: compare it with its maker"
+        repository["key_fingerprint"] = key_today
+        words = f"key {key_today}, trusted from now on: compare it with its maker"
         return Locked(component, url, "locked", words)
-    if recorded != found:
-        words = f"its source has key {found}; what is recorded ({recorded}) stays: ask its maker why"
+    if recorded != key_today:
+        words = f"its source has key {key_today}; what is recorded ({recorded}) stays: ask its maker why"
         return Locked(component, url, "changed", words)
     return Locked(component, url, "unchanged")
 

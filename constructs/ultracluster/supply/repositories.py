@@ -62,14 +62,14 @@ def _apt(release: Release, system: str, arch: str, cache: Path, archives: dict[s
 
 
 def _sources(release: Release, system: str, arch: str) -> Iterator[apt_repository.AptSource]:
-    found = {
+    sources = {
         apt_repository.AptSource(
             where.url, where.suite or "/", where.key_url or "", where.key_fingerprint or ""
         ): None
         for _, entry in entries(release, system, arch)
         if (where := entry.repository)
     }
-    yield from found
+    yield from sources
 
 
 def _dnf(release: Release, system: str, arch: str, cache: Path) -> Closure:
@@ -93,11 +93,15 @@ def _fill(closure: Closure, release: Release, system: str, arch: str) -> None:
         if entry.repository is None and not is_apt(system):
             continue  # from the system's own repositories, which are S3 buckets of the Region
         where = entry.repository.url if entry.repository else None
-        for name in (package for wanted in entry.names for package in _PER_KERNEL.get(wanted, (wanted,))):
-            found = closure.index.matching(name, where)
-            if not found:
+        for name in (
+            package
+            for package_name in entry.names
+            for package in _PER_KERNEL.get(package_name, (package_name,))
+        ):
+            packages = closure.index.matching(name, where)
+            if not packages:
                 raise ClosureError(f"{component}: {where or system} has no {name} for {arch}")
-            (variants if "*" in name.partition("=")[0] and is_apt(system) else fixed).extend(found)
+            (variants if "*" in name.partition("=")[0] and is_apt(system) else fixed).extend(packages)
     closure.add(*fixed)
     reasons: list[str] = []
     for package in variants:  # a node needs one of them: those for kernels that are gone are left out

@@ -56,7 +56,7 @@ def _rows(question: SourceQuestion, stops: bool) -> Iterator[Row]:
     elif silent:
         # nodes ask from where they are: what this machine cannot reach stops nothing
         yield Row(what, "unknown", silent[0].detail, "nodes fetch it themselves; try again from elsewhere")
-    elif found := [answer for answer in answers if answer.state in ("proven", "there")]:
-        yield Row(what, "green", found[0].detail)
+    elif proofs := [answer for answer in answers if answer.state in ("proven", "there")]:
+        yield Row(what, "green", proofs[0].detail)
     elif answers:
         yield Row(what, "unknown", answers[0].detail)

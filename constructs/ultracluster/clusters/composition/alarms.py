@@ -28,15 +28,15 @@ def add_cluster_alarms(
     Args:
         key: of the environment.
     """
-    wanted, files = observability_of(cluster), storage.file_systems
-    made = observability.metrics if wanted and wanted.makes_workspace else None
+    settings, files = observability_of(cluster), storage.file_systems
+    metrics = observability.metrics if settings and settings.makes_workspace else None
     add_alarms(
         scope,
         cluster,
         topic_arn=observability.topic_arn,
         lustre_ids={name: mount.file_system_id for name, mount in files.lustres.items()},
         database_id=files.database_id,
-        workspace_arn=made.workspace_arn if made else None,
+        workspace_arn=metrics.workspace_arn if metrics else None,
     )
     logs_key = key_for(scope, cluster.environment, "logs", key)
     add_database_logs(scope, cluster, key=logs_key, database_id=files.database_id)

@@ -34,6 +34,10 @@ def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key
     )
     # the rules of a group that exists are its owner's
     if settings.egress == "closed" and settings.security_group is None:
-        gateways = [one.service for one in closed_endpoints(cluster) if one.kind == "gateway"]
+        gateways = [
+            closed_endpoint.service
+            for closed_endpoint in closed_endpoints(cluster)
+            if closed_endpoint.kind == "gateway"
+        ]
         egress.admit("Nodes", clients=network.connectable(scope), gateways=gateways)
     return egress

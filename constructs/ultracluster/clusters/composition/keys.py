@@ -24,8 +24,8 @@ def key_for(scope: Construct, environment: Environment, purpose: Purpose, genera
     if named is None:
         return general
     construct_id = f"{purpose.title().replace('_', '')}Key"
-    known = scope.node.try_find_child(construct_id)
-    return cast("kms.IKey", known) if known else kms.Key.from_key_arn(scope, construct_id, named.arn)
+    existing = scope.node.try_find_child(construct_id)
+    return cast("kms.IKey", existing) if existing else kms.Key.from_key_arn(scope, construct_id, named.arn)
 
 
 def encrypt_logs(scope: Construct, environment: Environment) -> None:
@@ -48,5 +48,5 @@ class _LogKey:
         """Called by the CDK for each construct of a stack."""
         if not isinstance(node, logs.CfnLogGroup) or not node.kms_key_id:
             return
-        if not any(isinstance(one, LustreFileSystem) for one in node.node.scopes):
+        if not any(isinstance(scope, LustreFileSystem) for scope in node.node.scopes):
             node.kms_key_id = self._arn

@@ -35,7 +35,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
         six = cluster.environment.dual_stack
         group = EfaSecurityGroup(scope, "Nodes", vpc=network.vpc, web_ports=ports, ipv6=six).security_group
     routes, default = network.route_table_id, network.default_security_group_id
-    given = _given_control_plane(cluster)
+    existing = _given_control_plane(cluster)
     return NetworkParts(
         vpc_id=cross(scope, "VpcId", network.vpc.vpc_id),
         vpc_cidr=settings.vpc.cidr if settings.vpc else settings.cidr,
@@ -56,7 +56,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
             cross(scope, f"DatabaseSubnetId{letter}", subnet.subnet_id)
             for letter, subnet in zip("AB", network.database_subnets, strict=False)
         ),
-        control_plane_subnet_ids=given
+        control_plane_subnet_ids=existing
         or tuple(
             cross(scope, f"ControlPlaneSubnetId{letter}", subnet.subnet_id)
             for letter, subnet in zip("AB", network.control_plane_subnets, strict=False)
@@ -67,7 +67,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
             security_groups=[group],
             further_subnets=network.further_subnets,
             database_subnets=network.database_subnets,
-            control_plane_subnets=() if given else network.control_plane_subnets,
+            control_plane_subnets=() if existing else network.control_plane_subnets,
         ),
     )
 

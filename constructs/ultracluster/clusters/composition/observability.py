@@ -19,32 +19,32 @@ def add_observability(
     scope: Construct, cluster: Cluster, *, key: kms.IKey, cross: Cross
 ) -> ObservabilityParts:
     """Add what the environment asks for, and does not have; what others must know of it."""
-    wanted = observability_of(cluster)
-    assert wanted
-    made = ClusterObservability(
+    settings = observability_of(cluster)
+    assert settings
+    cluster_observability = ClusterObservability(
         scope,
         "Observability",
         cluster_name=cluster.cluster_name,
         name=cluster.name,
-        config=wanted,
+        config=settings,
         key=key,
         logs_key=key_for(scope, cluster.environment, "logs", key),
         removal_policy=removal(cluster.environment),
     )
-    made.watch(cluster)
-    add_events(scope, cluster, topic_arn=made.topic_arn, key=key)
-    metrics = made.destination
+    cluster_observability.watch(cluster)
+    add_events(scope, cluster, topic_arn=cluster_observability.topic_arn, key=key)
+    metrics = cluster_observability.destination
     if metrics:
         metrics = replace(
             metrics,
             workspace_arn=cross(scope, "WorkspaceArn", metrics.workspace_arn),
             remote_write_url=cross(scope, "RemoteWriteUrl", metrics.remote_write_url),
         )
-    grafana = made.grafana_id
-    if made.grafana:
-        cross(scope, "GrafanaEndpoint", made.grafana.endpoint)
+    grafana = cluster_observability.grafana_id
+    if cluster_observability.grafana:
+        cross(scope, "GrafanaEndpoint", cluster_observability.grafana.endpoint)
     return ObservabilityParts(
-        topic_arn=cross(scope, "AlertTopicArn", made.topic_arn),
+        topic_arn=cross(scope, "AlertTopicArn", cluster_observability.topic_arn),
         metrics=metrics,
         grafana_id=cross(scope, "GrafanaId", grafana) if grafana else None,
     )

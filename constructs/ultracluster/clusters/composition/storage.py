@@ -54,7 +54,7 @@ def add_storage(
         if name not in given.further_lustre
     }
     open_zfs, open_zfs_mount = make.open_zfs() if given.open_zfs is None else (None, None)
-    made = FileSystemParts(
+    parts = FileSystemParts(
         lustre=lustre_mount,
         further_lustre={name: mount for name, (_, mount) in further.items() if mount},
         open_zfs=open_zfs_mount,
@@ -64,12 +64,12 @@ def add_storage(
         further_group_ids=_further_groups(storage),
         made=MadeFileSystems(
             lustre=lustre,
-            further_lustre={name: one for name, (one, _) in further.items() if one},
+            further_lustre={name: file_system for name, (file_system, _) in further.items() if file_system},
             open_zfs=open_zfs,
             accounting=database,
         ),
     )
-    return made.with_given(given)
+    return parts.with_given(given)
 
 
 class _Storage:
@@ -195,8 +195,8 @@ def existing_file_systems(storage: Storage) -> FileSystemParts:
         else None,
         further_lustre={
             name: mount
-            for name, one in storage.further_lustre.items()
-            if isinstance(one, ExistingLustre) and (mount := existing_lustre(one))
+            for name, file_system in storage.further_lustre.items()
+            if isinstance(file_system, ExistingLustre) and (mount := existing_lustre(file_system))
         },
         group_ids=_groups(storage),
         further_group_ids=_further_groups(storage),
@@ -217,7 +217,11 @@ def _groups(storage: Storage) -> dict[FileSystem, str]:
 
 def _further_groups(storage: Storage) -> dict[str, str]:
     further = storage.further_lustre.items()
-    return {name: one.security_group_id for name, one in further if isinstance(one, ExistingLustre)}
+    return {
+        name: file_system.security_group_id
+        for name, file_system in further
+        if isinstance(file_system, ExistingLustre)
+    }
 
 
 def existing_lustre(config: ExistingLustre | None) -> LustreMount | None:

@@ -65,9 +65,9 @@ def fill_when_block_begins(
 
 def _role(stack: Stack, cluster_name: str) -> iam.Role:
     """One for all groups of a stack."""
-    found = stack.node.try_find_child("BlockStarts")
-    if isinstance(found, iam.Role):
-        return found
+    existing = stack.node.try_find_child("BlockStarts")
+    if isinstance(existing, iam.Role):
+        return existing
     role = iam.Role(
         stack,
         "BlockStarts",

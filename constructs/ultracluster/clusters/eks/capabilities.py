@@ -67,9 +67,9 @@ def _argo_cd(config: ArgoCd) -> eks.CfnCapability.ArgoCdProperty:
             capability.ArgoCdRoleMappingProperty(
                 role=mapping.role.upper(),
                 identities=[
-                    capability.SsoIdentityProperty(id=one, type=kind)
+                    capability.SsoIdentityProperty(id=identity, type=kind)
                     for kind, ids in (("SSO_USER", mapping.users), ("SSO_GROUP", mapping.groups))
-                    for one in ids
+                    for identity in ids
                 ],
             )
             for mapping in config.roles

@@ -112,15 +112,15 @@ class EksCluster(MadeCluster):
                 refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        given = self._take(Eks, locals())
-        allow_use(self, self.key, *given.cluster.launched_by)
-        assert given.cluster.kubernetes
+        inputs = self._take(Eks, locals())
+        allow_use(self, self.key, *inputs.cluster.launched_by)
+        assert inputs.cluster.kubernetes
         control_plane_subnets = control_plane_subnets_of(self, control_plane_subnets, vpc)
         self.control_plane = plane = EksControlPlane(
             self,
             "ControlPlane",
-            cluster_name=given.cluster.cluster_name,
-            config=given.cluster.kubernetes,
+            cluster_name=inputs.cluster.cluster_name,
+            config=inputs.cluster.kubernetes,
             vpc=vpc,
             subnets=control_plane_subnets,
             security_groups=self.security_groups,
@@ -128,11 +128,11 @@ class EksCluster(MadeCluster):
             removal_policy=removal_policy,
         )
         self.cluster_name, self.cluster_arn = plane.cluster_name, plane.cluster_arn
-        with given.in_words_of_rules():
+        with inputs.in_words_of_rules():
             system = add_system(
                 Construct(self, "System"),
-                given.cluster,
-                configurations=given.configurations,
+                inputs.cluster,
+                configurations=inputs.configurations,
                 plane=plane,
                 subnet=subnet,
                 further_subnets=further_subnets,
@@ -143,15 +143,15 @@ class EksCluster(MadeCluster):
             )
             workers = add_workers(
                 Construct(self, "Workers"),
-                given.cluster,
-                configurations=given.configurations,
+                inputs.cluster,
+                configurations=inputs.configurations,
                 plane=plane,
                 subnet=subnet,
                 security_groups=self.security_groups,
                 key=self.key,
                 karpenter_profile=system.karpenter_profile,
             )
-        names = given.cluster.with_role("system")
+        names = inputs.cluster.with_role("system")
         self.groups: dict[str, EksNodeGroup | EksKarpenterGroup] = {
             **dict(zip(names, system.groups, strict=True)),
             **workers,
@@ -164,7 +164,7 @@ class EksCluster(MadeCluster):
         self._set_roles(system, workers)
         give_volumes(
             plane.kubectl,
-            given.cluster,
+            inputs.cluster,
             lustre=lustre,
             further_lustre=further_lustre,
             open_zfs=open_zfs,

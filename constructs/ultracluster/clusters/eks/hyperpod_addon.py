@@ -31,8 +31,8 @@ def cert_manager(
     addon = hyperpod_addon(scope, config, "cert-manager", cluster_name)
     values = with_tolerations({}, hyperpod_addon_tolerations("cert-manager") or (), tolerations or [])
     addon.configuration_values = json.dumps(values, sort_keys=True) if values else None
-    for one in after:
-        addon.node.add_dependency(one)
+    for dependency in after:
+        addon.node.add_dependency(dependency)
     return addon
 
 

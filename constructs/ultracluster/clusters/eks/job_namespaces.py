@@ -38,7 +38,7 @@ def isolate_namespaces(kubectl: Kubectl, cluster: Cluster, *, made: IConstruct |
     spaces = {name: job_namespace(cluster, name).name for name in teams}
     fences = kubectl.add_manifest(
         "TeamFences",
-        *(one for space in spaces.values() for one in network_policies(cluster, space)),
+        *(network_policy for space in spaces.values() for network_policy in network_policies(cluster, space)),
         *(resource_quota(cluster, name) for name in teams),
         *(no_system_priority(space) for space in spaces.values()),
         *(limit_range(space) for space in spaces.values()),
@@ -46,9 +46,9 @@ def isolate_namespaces(kubectl: Kubectl, cluster: Cluster, *, made: IConstruct |
     # Kubernetes makes the account with the namespace
     accounts = kubectl.add_manifest("TeamAccounts", *map(service_account, spaces.values()), overwrite=True)
     kubectl.add_manifest("TeamAdmission", *admission_policies(cluster))
-    for one in (fences, accounts):
+    for applied in (fences, accounts):
         if made:
-            one.node.add_dependency(made)
+            applied.node.add_dependency(made)
 
 
 def _default(kubectl: Kubectl, cluster: Cluster) -> None:

@@ -101,8 +101,8 @@ class EksKarpenter(Construct):
             after: what its pods need; when the stack goes, it is still there while nodes are ended.
         """
         self.ready += after
-        for one in charts:
-            added = kubectl.add_chart(f"Chart-{one.name}", one)
+        for chart in charts:
+            added = kubectl.add_chart(f"Chart-{chart.name}", chart)
             # when the stack goes, the controller must be able to end its nodes
             added.node.add_dependency(self._identity, self.controller_role, *self.ready)
             self.ready.append(added)

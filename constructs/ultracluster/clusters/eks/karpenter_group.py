@@ -77,7 +77,7 @@ class EksKarpenterGroup(Construct):
                 kubernetes_version=kubernetes_version,
                 instance_profile=instance_profile,
                 subnet_id=subnet.subnet_id,
-                security_group_ids=[one.security_group_id for one in security_groups],
+                security_group_ids=[security_group.security_group_id for security_group in security_groups],
                 key_arn=key.key_arn,
                 placement_group=placement,
                 user_data=scripts.user_data(name) if scripts else None,

@@ -58,7 +58,7 @@ class Kubectl:
             self.scope,
             construct_id,
             cluster=self.cluster,
-            manifest=[dict(one) for one in objects],
+            manifest=[dict(manifest) for manifest in objects],
             overwrite=overwrite or None,
         )
 

@@ -51,22 +51,22 @@ def add_metrics(
     Returns:
         What others with the same priority wait for; None where nothing is collected.
     """
-    wanted = observability_of(cluster)
-    if wanted is None or metrics is None or not collects(cluster):
+    settings = observability_of(cluster)
+    if settings is None or metrics is None or not collects(cluster):
         return None
-    managed = wanted.collector == "managed"
+    managed = settings.collector == "managed"
     url = None if managed else metrics.remote_write_url
     shared, *parts = metrics_objects(cluster, remote_write_url=url)
     first = plane.kubectl.add_manifest("Metrics", *shared)
     agents = None if managed else parts.pop()
     for number, start in enumerate(range(0, len(parts), GROUPS_OF_A_MANIFEST)):
-        some = [one for part in parts[start : start + GROUPS_OF_A_MANIFEST] for one in part]
+        some = [manifest for part in parts[start : start + GROUPS_OF_A_MANIFEST] for manifest in part]
         plane.kubectl.add_manifest(f"MetricsOfNodes{number or ''}", *some).node.add_dependency(first)
     if agents is not None:
         identity = _identity(scope, plane, metrics)
-        made = plane.kubectl.add_manifest("MetricsAgent", *agents)
+        agent = plane.kubectl.add_manifest("MetricsAgent", *agents)
         # a pod gets a role when it is made
-        made.node.add_dependency(first, identity, *after)
+        agent.node.add_dependency(first, identity, *after)
     else:
         _scraper(scope, cluster, plane, metrics, subnets, security_groups)
     return first

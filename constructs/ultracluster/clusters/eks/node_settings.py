@@ -25,12 +25,12 @@ def repair_config(repair: NodeRepair) -> eks.CfnNodegroup.NodeRepairConfigProper
         max_unhealthy_node_threshold_percentage=repair.max_unhealthy_percent,
         node_repair_config_overrides=[
             eks.CfnNodegroup.NodeRepairConfigOverridesProperty(
-                node_monitoring_condition=one.condition,
-                node_unhealthy_reason=one.reason,
-                repair_action=actions[one.action],
-                min_repair_wait_time_mins=one.after_minutes,
+                node_monitoring_condition=override.condition,
+                node_unhealthy_reason=override.reason,
+                repair_action=actions[override.action],
+                min_repair_wait_time_mins=override.after_minutes,
             )
-            for one in repair.overrides
+            for override in repair.overrides
         ]
         or None,
     )

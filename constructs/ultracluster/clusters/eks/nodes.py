@@ -127,7 +127,7 @@ class EksNodeGroup(Construct):
         take_objects(self, locals())
         name = name or construct_id
         settings = resolved.settings if resolved else None
-        given = given_cluster(
+        inputs = given_cluster(
             self,
             resolved=resolved,
             settings=settings
@@ -151,9 +151,9 @@ class EksNodeGroup(Construct):
         )
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key or cluster.key)
-        if not given.from_file:
-            allow_use(self, self.key, *given.cluster.launched_by)
-        group = given.cluster.groups[name]
+        if not inputs.from_file:
+            allow_use(self, self.key, *inputs.cluster.launched_by)
+        group = inputs.cluster.groups[name]
         ready: list[IConstruct] = []
         if role is None or resolved is None:
             role = node_role(
@@ -161,16 +161,16 @@ class EksNodeGroup(Construct):
                 "Role",
                 cluster_arn=cluster.cluster_arn,
                 nodes=group.role,
-                mirror=given.cluster.environment.software.mirror,
+                mirror=inputs.cluster.environment.software.mirror,
                 role=role,
             )
             ready.append(role)
         self.role = self._principal = role
-        runs = given.cluster.runs_scripts and group.role == "compute"
+        runs = inputs.cluster.runs_scripts and group.role == "compute"
         if scripts is None and resolved is None and runs:
-            scripts = NodeScripts(self, "Scripts", configurations=given.configurations.by_group)
+            scripts = NodeScripts(self, "Scripts", configurations=inputs.configurations.by_group)
             scripts.grant_read(role)
-        with given.in_words_of_rules():
+        with inputs.in_words_of_rules():
             self._add_group(
                 group,
                 cluster=cluster,
@@ -178,7 +178,7 @@ class EksNodeGroup(Construct):
                 scripts=scripts,
                 repair=repair or NodeRepair(),
                 max_unavailable=max_unavailable,
-                image_release=full_image_release(given.cluster.environment, name),
+                image_release=full_image_release(inputs.cluster.environment, name),
             )
         self.resource.node.add_dependency(
             *cluster.before_nodes, *ready, *after, *waits_of_nodes(subnet, self.security_groups)

@@ -43,7 +43,11 @@ class NodeScripts(Construct):
                 synth.
         """
         super().__init__(scope, construct_id)
-        releases = (one["release"] for one in configurations.values() if "release" in one)
+        releases = (
+            configuration["release"]
+            for configuration in configurations.values()
+            if "release" in configuration
+        )
         bundles = NodeFiles.of(ENTRY, release=next(releases, None)).bundles(
             configurations, configurations, one_file=True
         )

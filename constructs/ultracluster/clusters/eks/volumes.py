@@ -48,7 +48,7 @@ def add_volumes(
         open_zfs: that of the claim `home`.
     """
     lustres = {**({FIRST_LUSTRE: lustre} if lustre else {}), **further_lustre}
-    names = [DEFAULT, *(one["metadata"]["name"] for one in scheduling(cluster).namespaces)]
+    names = [DEFAULT, *(namespace["metadata"]["name"] for namespace in scheduling(cluster).namespaces)]
     return {name: _volumes(kubectl, cluster, lustres, open_zfs, name) for name in names}
 
 

@@ -75,12 +75,12 @@ class WebIdentity:
             description=of,
         )
         text = json.dumps(_trust(f"system:serviceaccount:{namespace}:{account}", service), sort_keys=True)
-        for known, value in (
+        for claim, value in (
             (_ISSUER, self.issuer),
             (_PROVIDER, self.provider_arn),
             (_ACCOUNT, stack.account),
         ):
-            text = text.replace(known, value)
+            text = text.replace(claim, value)
         cast("CfnResource", role.node.default_child).add_property_override("AssumeRolePolicyDocument", text)
         return role
 

@@ -85,8 +85,8 @@ class HyperPodAddons(Construct):
         if metrics:
             self._observability(metrics)
         if config.inference:
-            found = (workspace_arn, metrics.workspace_arn if metrics else None)
-            workspaces = tuple(dict.fromkeys(one for one in found if one))
+            workspace_arns = (workspace_arn, metrics.workspace_arn if metrics else None)
+            workspaces = tuple(dict.fromkeys(arn for arn in workspace_arns if arn))
             self._inference(hyperpod_cluster_arn, issuer_url, vpc, workspaces)
         elif config.mountpoint_s3:
             # where the operator would have it: it stays when the operator comes or goes
@@ -165,12 +165,12 @@ class HyperPodAddons(Construct):
             after=self._after,
         )
         addon = self._add("amazon-sagemaker-hyperpod-inference", values=parts.values)
-        for one in parts.first:
-            addon.node.add_dependency(one)
+        for dependency in parts.first:
+            addon.node.add_dependency(dependency)
 
-    def _spaces(self, wanted: HyperPodSpaces) -> None:
-        roles = SpacesRoles(self, "SpacesRoles", wanted=wanted, eks_cluster_arn=self._eks_cluster_arn)
-        values = space_values(wanted, ssm_role_arn=roles.ssm.role_arn if roles.ssm else None)
+    def _spaces(self, settings: HyperPodSpaces) -> None:
+        roles = SpacesRoles(self, "SpacesRoles", wanted=settings, eks_cluster_arn=self._eks_cluster_arn)
+        values = space_values(settings, ssm_role_arn=roles.ssm.role_arn if roles.ssm else None)
         self._add(SPACES, values=values, identities=roles.identities)
 
     def _add(
@@ -186,7 +186,7 @@ class HyperPodAddons(Construct):
             eks.CfnAddon.PodIdentityAssociationProperty(service_account=account, role_arn=role.role_arn)
             for account, role in (identities or {}).items()
         ] or None
-        for one in (*self._after, *(identities or {}).values()):
-            addon.node.add_dependency(one)
+        for dependency in (*self._after, *(identities or {}).values()):
+            addon.node.add_dependency(dependency)
         self.addons[name] = addon
         return addon

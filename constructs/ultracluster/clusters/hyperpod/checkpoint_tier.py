@@ -74,9 +74,9 @@ class CheckpointTierAccess(Construct):
                 service_account=ACCOUNT,
                 role_arn=self.role.role_arn,
             )
-        there = list(spaces) if scheduling(cluster).namespaces else [DEFAULT]
+        namespaces = list(spaces) if scheduling(cluster).namespaces else [DEFAULT]
         self.accounts: IConstruct = kubectl.add_manifest(
-            "CheckpointAccounts", *checkpoint_accounts(cluster, there)
+            "CheckpointAccounts", *checkpoint_accounts(cluster, namespaces)
         )
 
     def _allow(self, tier: CheckpointTier) -> None:

@@ -164,18 +164,18 @@ class HyperPodEksCluster(MadeCluster):
                 validation.
         """
         super().__init__(scope, construct_id)
-        given = self._take(HyperPodEks, locals())
+        inputs = self._take(HyperPodEks, locals())
         self._vpc = vpc
-        self._config = cast("HyperPodEks", given.cluster.settings)
+        self._config = cast("HyperPodEks", inputs.cluster.settings)
         self._further = FurtherNetworks(
-            self, cluster=given.cluster, subnets=further_subnets, security_groups=self.security_groups
+            self, cluster=inputs.cluster, subnets=further_subnets, security_groups=self.security_groups
         )
         parts = system = None
         if control_plane is None:
             if vpc is None:
                 raise ValueError("HyperPodEksCluster: give control_plane=, or vpc= to make one")
             control_plane_subnets = control_plane_subnets_of(self, control_plane_subnets, vpc)
-            allow_use(self, self.key, *given.cluster.launched_by)
+            allow_use(self, self.key, *inputs.cluster.launched_by)
             control_plane = EksControlPlane(
                 self,
                 "ControlPlane",
@@ -186,12 +186,12 @@ class HyperPodEksCluster(MadeCluster):
                 security_groups=self.security_groups,
                 key=secrets_key or self.key,
             )
-            with given.in_words_of_rules():
+            with inputs.in_words_of_rules():
                 parts = Construct(self, "System")
                 system = add_system(
                     parts,
-                    given.cluster,
-                    configurations=given.configurations,
+                    inputs.cluster,
+                    configurations=inputs.configurations,
                     plane=control_plane,
                     subnet=subnet,
                     further_subnets=further_subnets,
@@ -203,8 +203,8 @@ class HyperPodEksCluster(MadeCluster):
         self.control_plane = control_plane
         self._set_rights(control_plane, subnet, role, system)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-        with given.in_words_of_rules():
-            bundle = self._upload(given, upload_role)
+        with inputs.in_words_of_rules():
+            bundle = self._upload(inputs, upload_role)
             first = self._prepare(agent_image)
             self.resource = self._resource(subnet, bundle)
         accept_pins(self.resource, self.cluster)
@@ -216,7 +216,7 @@ class HyperPodEksCluster(MadeCluster):
             *first,
             bundle,
             *waits_of_nodes(subnet, self.security_groups, *control_plane.before_nodes, *after),
-            *(one.internet_connectivity_established for one in self._further.subnets.values()),
+            *(other.internet_connectivity_established for other in self._further.subnets.values()),
         )
         self.cluster_arn = self.resource.attr_cluster_arn
         self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
@@ -258,18 +258,18 @@ class HyperPodEksCluster(MadeCluster):
         """HyperPod's; those of system nodes are managed by EKS."""
         return self.cluster.with_role("compute")
 
-    def _upload(self, given: Given, role: iam.IRole | None) -> ScriptBundle:
-        files = NodeFiles.of(EKS_ENTRY.removesuffix(".sh"), release=given.configurations.release)
+    def _upload(self, inputs: Given, role: iam.IRole | None) -> ScriptBundle:
+        files = NodeFiles.of(EKS_ENTRY.removesuffix(".sh"), release=inputs.configurations.release)
         bundle = ScriptBundle(
             self,
             "Scripts",
             bucket=self.scripts_bucket,
             name=self.cluster_name,
             bundles=files.bundles(
-                given.configurations.by_group,
+                inputs.configurations.by_group,
                 [name for name, group in self._groups.items() if group.restricted is None],
             ),
-            others=tools(given.configurations.of_all),
+            others=tools(inputs.configurations.of_all),
             role=role,
         )
         self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
@@ -284,7 +284,7 @@ class HyperPodEksCluster(MadeCluster):
                 "HyperPodEksCluster: the image of HyperPod's health-monitoring agent is another one in each "
                 "Region: give the stack its env=Environment(account=..., region=...), or agent_image="
             )
-        used = [known for group in self._groups.values() for known in checked_types(group)]
+        used = [instance_type for group in self._groups.values() for instance_type in checked_types(group)]
         home = kubectl.add_manifest("HyperPodNamespace", namespace())
         rights = kubectl.add_manifest("HyperPodRights", *service_rights())
         agent = kubectl.add_manifest(

@@ -79,14 +79,14 @@ class FurtherNetworks:
         Raises:
             ValueError: a group is in a zone of which no subnet is given.
         """
-        given = dict(subnets or {})
+        imported = dict(subnets or {})
         asked = dict.fromkeys(group.settings.zone_id for group in cluster.in_service.values())
-        if missing := [zone for zone in asked if zone and zone not in given]:
+        if missing := [zone for zone in asked if zone and zone not in imported]:
             raise ValueError(
                 f"{type(scope).__name__}: groups are in {', '.join(missing)}: give "
                 f"further_subnets={{zone id: subnet}} with those of these zones"
             )
-        self.subnets = {zone: given[zone] for zone in asked if zone}
+        self.subnets = {zone: imported[zone] for zone in asked if zone}
         self._security_groups = [group.security_group_id for group in security_groups]
 
     def of(self, group: NodeGroup) -> _Cluster.VpcConfigProperty | None:
@@ -117,12 +117,17 @@ def accept_pins(resource: _Cluster, cluster: Cluster) -> None:
 def volumes(group: Group, key: kms.IKey | None) -> list[_Cluster.ClusterInstanceStorageConfigProperty]:
     """Root and second volume; without a key they are encrypted with one of AWS's."""
     arn = key.key_arn if key else None
-    found: list[_Cluster.ClusterEbsVolumeConfigProperty] = []
+    ebs_volumes: list[_Cluster.ClusterEbsVolumeConfigProperty] = []
     if arn:
-        found.append(_Cluster.ClusterEbsVolumeConfigProperty(root_volume=True, volume_kms_key_id=arn))
+        ebs_volumes.append(_Cluster.ClusterEbsVolumeConfigProperty(root_volume=True, volume_kms_key_id=arn))
     if size := group.second_volume_gib:
-        found.append(_Cluster.ClusterEbsVolumeConfigProperty(volume_size_in_gb=size, volume_kms_key_id=arn))
-    return [_Cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=one) for one in found]
+        ebs_volumes.append(
+            _Cluster.ClusterEbsVolumeConfigProperty(volume_size_in_gb=size, volume_kms_key_id=arn)
+        )
+    return [
+        _Cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=ebs_volume)
+        for ebs_volume in ebs_volumes
+    ]
 
 
 def pascal(words: str) -> str:

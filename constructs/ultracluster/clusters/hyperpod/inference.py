@@ -105,19 +105,19 @@ class InferenceParts(Construct):
             *self.roles.values(),
         ]
 
-    def _values(self, wanted: HyperPodInference) -> dict[str, Any]:
+    def _values(self, settings: HyperPodInference) -> dict[str, Any]:
         values: dict[str, Any] = {
-            "executionRoleArn": self._arn("operator", wanted.execution_role_arn),
+            "executionRoleArn": self._arn("operator", settings.execution_role_arn),
             "tlsCertificateS3Bucket": self._bucket,
             "hyperpodClusterArn": self._hyperpod_cluster_arn,
             "alb": {"enabled": False},
             "keda": {"enabled": False},
         }
-        if wanted.load_balancer_controller:
-            role = self._arn("load_balancer", wanted.load_balancer_role_arn)
+        if settings.load_balancer_controller:
+            role = self._arn("load_balancer", settings.load_balancer_role_arn)
             values["alb"] = {"enabled": True, "serviceAccount": {"create": True, "roleArn": role}}
-        if wanted.autoscaler:
-            role = self._arn("autoscaler", wanted.autoscaler_role_arn)
+        if settings.autoscaler:
+            role = self._arn("autoscaler", settings.autoscaler_role_arn)
             values["keda"] = {
                 "enabled": True,
                 "auth": {"aws": {"irsa": {"enabled": True, "roleArn": role}}},
@@ -125,24 +125,24 @@ class InferenceParts(Construct):
         if inference_has(self._config, "gateway"):
             # on by default, and then its controller does not start without a role
             values["inferenceGateway"] = {"enabled": False}
-            if wanted.gateway:
-                account = {"roleArn": self._arn("gateway", wanted.gateway_role_arn)}
+            if settings.gateway:
+                account = {"roleArn": self._arn("gateway", settings.gateway_role_arn)}
                 values["inferenceGateway"] = {"enabled": True, "serviceAccount": account}
         return values
 
     def _reader(self) -> eks.CfnAddon:
         """One driver for models and for the volumes of jobs, which then share its role."""
-        wanted = self._wanted
+        settings = self._wanted
         if self._config.mountpoint_s3:
             driver = volumes_driver(self, config=self._config, cluster_name=self._cluster_name)
             driver.node.add_dependency(*self._after)
             return driver
-        named = wanted.model_buckets or wanted.model_reader_role_arn
-        role = self._arn("reader", wanted.model_reader_role_arn) if named else None
+        named = settings.model_buckets or settings.model_reader_role_arn
+        role = self._arn("reader", settings.model_reader_role_arn) if named else None
         return self._addon(S3_DRIVER, S3_DRIVER_VALUES, role=role)
 
-    def _arn(self, part: str, given: str | None) -> str:
-        return str(given) if given else self._role(part).role_arn
+    def _arn(self, part: str, arn: str | None) -> str:
+        return str(arn) if arn else self._role(part).role_arn
 
     def _role(self, part: str) -> iam.Role:
         row, stack = _rights()[part], Stack.of(self)
@@ -185,14 +185,14 @@ class InferenceParts(Construct):
         return self._identity
 
     def _resources(self, patterns: Sequence[str], *, role_name: str) -> Iterator[str]:
-        known = self._known(role_name)
+        values = self._known(role_name)
         for pattern in patterns:
             several = next((word for word in self._each if f"{{{word}}}" in pattern), None)
             if several is None:
-                yield pattern.format_map(_Here(known))
+                yield pattern.format_map(_Here(values))
                 continue
-            for one in self._each[several]:
-                yield pattern.format_map(_Here(known, **{several: one}))
+            for item in self._each[several]:
+                yield pattern.format_map(_Here(values, **{several: item}))
 
     def _known(self, role_name: str) -> dict[str, str]:
         stack = Stack.of(self)
@@ -224,8 +224,8 @@ class InferenceParts(Construct):
             configuration_values=json.dumps(values, sort_keys=True) if values else None,
             service_account_role_arn=role,
         )
-        for one in (*self._after, *self.roles.values()):
-            addon.node.add_dependency(one)
+        for dependency in (*self._after, *self.roles.values()):
+            addon.node.add_dependency(dependency)
         return addon
 
 
@@ -236,13 +236,13 @@ class _Here(dict[str, str]):
         return "arn:{partition}:{service}:{region}:{account}".format(**self, service=service)
 
 
-def _filled(value: Any, known: Mapping[str, str]) -> Any:
+def _filled(value: Any, values: Mapping[str, str]) -> Any:
     """The same with its braces filled in."""
     if isinstance(value, str):
-        return value.format_map(_Here(known))
+        return value.format_map(_Here(values))
     if isinstance(value, list):
-        return [_filled(one, known) for one in value]  # pyright: ignore[reportUnknownVariableType]
-    return {key: _filled(one, known) for key, one in value.items()}
+        return [_filled(item, values) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return {key: _filled(item, values) for key, item in value.items()}
 
 
 @cache

@@ -20,7 +20,7 @@ EKS_ENTRY = "hyperpod_eks_on_create.sh"
 
 
 def kubernetes_group(
-    given: Group,
+    cluster_group: Group,
     *,
     role: iam.IRole,
     scripts_uri: str,
@@ -30,7 +30,7 @@ def kubernetes_group(
     """The group as the API takes it.
 
     Args:
-        given: what was asked for, with its type.
+        cluster_group: what was asked for, with its type.
         role: of its nodes.
         scripts_uri: `s3://` folder of its lifecycle scripts.
         key: encrypts its volumes; None: one of AWS's.
@@ -40,14 +40,16 @@ def kubernetes_group(
         ValueError: capacity that HyperPod does not have, or GPUs without the MIG profile.
     """
     cluster = sagemaker.CfnCluster
-    name, group, known = given.name, given.settings, given.checked_type
-    decision = decide(group.capacity, orchestrator="hyperpod-eks", placement="none", instance_type=known)
+    name, group, instance_type = cluster_group.name, cluster_group.settings, cluster_group.checked_type
+    decision = decide(
+        group.capacity, orchestrator="hyperpod-eks", placement="none", instance_type=instance_type
+    )
     if decision.severity == "error":
         raise ValueError(f"{name}: {decision.message}")
-    for layout in gpu_layouts(group, known):
-        if missing := [profile for profile in layout if profile not in mig_profiles(known)]:
-            raise ValueError(f"{name}: the GPUs of {known.name} have no MIG profile {missing[0]}")
-    types = [f"ml.{one}" for one in (group.instance_type, *group.instance_types)]
+    for layout in gpu_layouts(group, instance_type):
+        if missing := [profile for profile in layout if profile not in mig_profiles(instance_type)]:
+            raise ValueError(f"{name}: the GPUs of {instance_type.name} have no MIG profile {missing[0]}")
+    types = [f"ml.{type_name}" for type_name in (group.instance_type, *group.instance_types)]
     return cluster.ClusterInstanceGroupProperty(
         instance_group_name=name,
         instance_type=None if group.instance_types else types[0],
@@ -58,9 +60,9 @@ def kubernetes_group(
         life_cycle_config=cluster.ClusterLifeCycleConfigProperty(
             source_s3_uri=scripts_uri, on_create=EKS_ENTRY
         ),
-        instance_storage_configs=volumes(given, key) or None,
+        instance_storage_configs=volumes(cluster_group, key) or None,
         kubernetes_config=cluster.ClusterKubernetesConfigProperty(
-            labels=node_labels(name, group, known),
+            labels=node_labels(name, group, instance_type),
             taints=[
                 cluster.ClusterKubernetesTaintProperty(
                     key=taint.key, value=taint.value or None, effect=taint.effect
@@ -74,7 +76,7 @@ def kubernetes_group(
 
 
 def restricted_group(
-    given: Group,
+    cluster_group: Group,
     *,
     role: iam.IRole,
     key: kms.IKey | None,
@@ -83,20 +85,20 @@ def restricted_group(
     """A restricted group as the API takes it: it runs no scripts, and has no labels, taints or patching.
 
     Args:
-        given: what was asked for, with its type.
+        cluster_group: what was asked for, with its type.
         role: of its nodes, and of all jobs on them.
         key: encrypts its volumes; None: one of AWS's.
         network: its own, where it is in another zone than the cluster.
     """
-    cluster, group = sagemaker.CfnCluster, given.settings
+    cluster, group = sagemaker.CfnCluster, cluster_group.settings
     assert group.restricted
     return cluster.ClusterRestrictedInstanceGroupProperty(
-        instance_group_name=given.name,
-        instance_type=given.checked_type.hyperpod_name,
+        instance_group_name=cluster_group.name,
+        instance_type=cluster_group.checked_type.hyperpod_name,
         instance_count=group.count,
         execution_role=role.role_arn,
         threads_per_core=group.threads_per_core,
-        instance_storage_configs=volumes(given, key) or None,
+        instance_storage_configs=volumes(cluster_group, key) or None,
         on_start_deep_health_checks=[pascal(check) for check in group.deep_health_checks] or None,
         training_plan_arn=group.capacity.arn if group.capacity.kind == "training-plan" else None,
         override_vpc_config=network,

@@ -144,10 +144,10 @@ class HyperPodSlurmCluster(MadeCluster):
                 refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        given = self._take(HyperPodSlurm, locals())
-        self._config = cast("HyperPodSlurm", given.cluster.settings)
+        inputs = self._take(HyperPodSlurm, locals())
+        self._config = cast("HyperPodSlurm", inputs.cluster.settings)
         self._further = FurtherNetworks(
-            self, cluster=given.cluster, subnets=further_subnets, security_groups=self.security_groups
+            self, cluster=inputs.cluster, subnets=further_subnets, security_groups=self.security_groups
         )
         self._rights = self._make_rights(subnet, role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
@@ -161,17 +161,17 @@ class HyperPodSlurmCluster(MadeCluster):
                 accounting.accounting.secret_arn, accounting.accounting.secret_key_arn
             )
         ways = let_ask_directory(
-            self, given.cluster, rights=self._distinct_rights, security_groups=self.security_groups
+            self, inputs.cluster, rights=self._distinct_rights, security_groups=self.security_groups
         )
-        self.job_role = job_role(self, given.cluster, self.roles)
-        let_write_metrics(given.cluster, metrics, self.roles.values())
+        self.job_role = job_role(self, inputs.cluster, self.roles)
+        let_write_metrics(inputs.cluster, metrics, self.roles.values())
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-            if given.cluster.runs_scripts
+            if inputs.cluster.runs_scripts
             else None
         )
-        with given.in_words_of_rules():
-            self._bundle = self._upload(given, upload_role)
+        with inputs.in_words_of_rules():
+            self._bundle = self._upload(inputs, upload_role)
             self.resource = self._resource(subnet, accounting)
         accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
@@ -179,7 +179,7 @@ class HyperPodSlurmCluster(MadeCluster):
             rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
-            *(one.internet_connectivity_established for one in self._further.subnets.values()),
+            *(other.internet_connectivity_established for other in self._further.subnets.values()),
             *self._admitted(),
             *ways,
             *([self._bundle] if self._bundle else ()),
@@ -187,13 +187,13 @@ class HyperPodSlurmCluster(MadeCluster):
         self.cluster_arn = self.resource.attr_cluster_arn
         self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
 
-    def _make_rights(self, subnet: ec2.ISubnet, given: GivenRoles) -> dict[Role, HyperPodExecutionRole]:
+    def _make_rights(self, subnet: ec2.ISubnet, roles: GivenRoles) -> dict[Role, HyperPodExecutionRole]:
         """Of each role of node; one object where several have one role."""
         mirror = self.cluster.environment.software.mirror
         plans = asked_of(self.cluster, "training-plan")
-        made: dict[Role, HyperPodExecutionRole] = {}
+        rights_by_role: dict[Role, HyperPodExecutionRole] = {}
         one_for_all = self._config.node_roles == "one"
-        for share in role_shares(self, self.cluster, given, one_for_all=one_for_all):
+        for share in role_shares(self, self.cluster, roles, one_for_all=one_for_all):
             rights = HyperPodExecutionRole(
                 self,
                 share.construct_id,
@@ -209,8 +209,8 @@ class HyperPodSlurmCluster(MadeCluster):
                 rights.grant_read_mirror(mirror)
             if "controller" in share.nodes and plans:
                 rights.grant_read_plans(plans)
-            made |= dict.fromkeys(share.nodes, rights)
-        return made
+            rights_by_role |= dict.fromkeys(share.nodes, rights)
+        return rights_by_role
 
     @property
     def _distinct_rights(self) -> list[HyperPodExecutionRole]:
@@ -239,23 +239,23 @@ class HyperPodSlurmCluster(MadeCluster):
             ],
         )
 
-    def _upload(self, given: Given, role: iam.IRole | None) -> ScriptBundle | None:
+    def _upload(self, inputs: Given, role: iam.IRole | None) -> ScriptBundle | None:
         if self.scripts_bucket is None:
             return None
         entry = ENTRIES[self._config.lifecycle].removesuffix(".sh")
-        files = NodeFiles.of(entry, release=given.configurations.release)
+        files = NodeFiles.of(entry, release=inputs.configurations.release)
         bundle = ScriptBundle(
             self,
             "Scripts",
             bucket=self.scripts_bucket,
             name=self.cluster_name,
-            bundles=files.bundles(given.configurations.by_group, list(given.cluster.groups)),
-            others=[*tools(given.configurations.of_all), *state_bundles(given.cluster)],
+            bundles=files.bundles(inputs.configurations.by_group, list(inputs.cluster.groups)),
+            others=[*tools(inputs.configurations.of_all), *state_bundles(inputs.cluster)],
             deployed_values={
                 "mounts": self._mounts(),
                 **deployed(self.job_role),
-                **state_deployed(given.cluster, self.scripts_bucket),
-                **metrics_deployed(given.cluster, self._parts.metrics),
+                **state_deployed(inputs.cluster, self.scripts_bucket),
+                **metrics_deployed(inputs.cluster, self._parts.metrics),
             },
             role=role,
         )
@@ -284,7 +284,9 @@ class HyperPodSlurmCluster(MadeCluster):
     def _mounted(self, group: str) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
         """What the service mounts: of several Lustre file systems the first, the others are for our scripts.
         That it takes more than one of a kind is said nowhere."""
-        own = (one for name, one in self._parts.lustres.items() if name in self.cluster.lustres_of(group))
+        own = (
+            lustre for name, lustre in self._parts.lustres.items() if name in self.cluster.lustres_of(group)
+        )
         return _mounted(next(own, None), self._parts.open_zfs)
 
     def _lifecycle(self, group: str) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:

@@ -157,8 +157,8 @@ def give_spaces(kubectl: Kubectl, cluster: Cluster, *, addon: IConstruct | None)
     objects = space_objects(cluster)
     if addon is None or not objects or (cluster.environment.teams and not scheduling(cluster).namespaces):
         return
-    made = kubectl.add_manifest("Spaces", *objects)
-    made.node.add_dependency(addon)
+    manifest = kubectl.add_manifest("Spaces", *objects)
+    manifest.node.add_dependency(addon)
 
 
 def _add(

@@ -150,33 +150,33 @@ class ParallelClusterCluster(MadeCluster):
                 would refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        given = self._take(ParallelCluster, locals(), longest_name=LONGEST_NAME)
-        self._settings = cast("ParallelCluster", given.cluster.settings)
+        inputs = self._take(ParallelCluster, locals(), longest_name=LONGEST_NAME)
+        self._settings = cast("ParallelCluster", inputs.cluster.settings)
         self._retain = removal_policy is not RemovalPolicy.DESTROY
         self.cluster_arn = Stack.of(self).format_arn(
             service="cloudformation", resource="stack", resource_name=f"{self.cluster_name}/*"
         )
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-        software = given.cluster.environment.software
+        software = inputs.cluster.environment.software
         self.policies = self._node_policies(software.mirror)
-        self.job_role = job_role_by_path(self, given.cluster, self.policies)
+        self.job_role = job_role_by_path(self, inputs.cluster, self.policies)
         for policy in self.policies.values():
-            policy.add_statements(*write_statements(given.cluster, metrics))
-        with given.in_words_of_rules():
+            policy.add_statements(*write_statements(inputs.cluster, metrics))
+        with inputs.in_words_of_rules():
             self._scripts = ParallelClusterScripts(
                 self,
                 "Scripts",
                 bucket=self.scripts_bucket,
-                cluster=given.cluster,
-                locked=None if given.from_file else {},
+                cluster=inputs.cluster,
+                locked=None if inputs.from_file else {},
                 # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
                 deployed_values={
                     "mounts": told(
                         lustre.mount if lustre else None, further_lustre=mounts_of(further_lustre)
                     ),
                     **deployed(self.job_role),
-                    **state_deployed(given.cluster, self.scripts_bucket),
-                    **metrics_deployed(given.cluster, metrics),
+                    **state_deployed(inputs.cluster, self.scripts_bucket),
+                    **metrics_deployed(inputs.cluster, metrics),
                 },
             )
         # a login node that fetches the newest script must have the rights that it asks for
@@ -188,7 +188,7 @@ class ParallelClusterCluster(MadeCluster):
         self.resource: CustomResource | None = None
         self.head_node_instance_id: str | None = None
         if self._settings.deploy_with == "cloudformation":
-            with given.in_words_of_rules():
+            with inputs.in_words_of_rules():
                 self.resource = self._make()
             self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
             self.resource.node.add_dependency(

@@ -85,7 +85,7 @@ class ParallelClusterScripts(Construct):
             deployed_values=deployed_values,
         )
         self.prefix = self.bundle.prefixes[""]
-        self.queues = ",".join(f"{name}={one.folder}" for name, one in queues.items())
+        self.queues = ",".join(f"{name}={bundle.folder}" for name, bundle in queues.items())
         prefix = current_prefix(cluster_name)
         # the CDK has one uploading function per stack, and with it one role: that of the bundle
         role = self.bundle.node.find_child("Role")

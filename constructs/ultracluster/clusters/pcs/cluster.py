@@ -150,36 +150,36 @@ class PcsCluster(MadeCluster):
                 validation.
         """
         super().__init__(scope, construct_id)
-        given = self._take(Pcs, locals(), longest_name=LONGEST_NAME)
-        self._config = cast("Pcs", given.cluster.settings)
+        inputs = self._take(Pcs, locals(), longest_name=LONGEST_NAME)
+        self._config = cast("Pcs", inputs.cluster.settings)
         self._subnet = subnet
-        allow_use(self, self.key, *given.cluster.launched_by)
+        allow_use(self, self.key, *inputs.cluster.launched_by)
         self._rights = self._make_rights(role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
         self.role = self.roles.get("compute") or next(iter(self.roles.values()))
         self._principal = every(self.roles.values())
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key, self.cluster_name)
-            if given.cluster.runs_scripts
+            if inputs.cluster.runs_scripts
             else None
         )
         ways = let_ask_directory(
-            self, given.cluster, rights=self._distinct_rights, security_groups=self.security_groups
+            self, inputs.cluster, rights=self._distinct_rights, security_groups=self.security_groups
         )
-        self.job_role = job_role(self, given.cluster, self.roles)
-        let_write_metrics(given.cluster, metrics, self.roles.values())
+        self.job_role = job_role(self, inputs.cluster, self.roles)
+        let_write_metrics(inputs.cluster, metrics, self.roles.values())
         self._scripts: GroupScripts | None = None
-        with given.in_words_of_rules():
+        with inputs.in_words_of_rules():
             state = arguments(self.cluster, self.scripts_bucket) if self.scripts_bucket else []
             told_at_deploy = [*as_arguments(self._mounts()), *_arguments(self.job_role), *state]
-            self._bundle = self._upload(given, [*told_at_deploy, *metrics_arguments(self.cluster, metrics)])
+            self._bundle = self._upload(inputs, [*told_at_deploy, *metrics_arguments(self.cluster, metrics)])
             self._make([*self._admitted(), *ways])
 
-    def _make_rights(self, given: GivenRoles) -> dict[Role, NodeRole]:
+    def _make_rights(self, roles: GivenRoles) -> dict[Role, NodeRole]:
         """Of each role of node; one object where several have one role."""
         mirror = self.cluster.environment.software.mirror
-        made: dict[Role, NodeRole] = {}
-        for share in role_shares(self, self.cluster, given):
+        rights_by_role: dict[Role, NodeRole] = {}
+        for share in role_shares(self, self.cluster, roles):
             rights = NodeRole(
                 self,
                 share.construct_id,
@@ -193,8 +193,8 @@ class PcsCluster(MadeCluster):
                 rights.grant_read_mirror(mirror)
             if "login" in share.nodes and asked_of(self.cluster, "capacity-block"):
                 rights.allow("ReadCapacityBlocks", ["ec2:DescribeCapacityReservations"], ["*"])
-            made |= dict.fromkeys(share.nodes, rights)
-        return made
+            rights_by_role |= dict.fromkeys(share.nodes, rights)
+        return rights_by_role
 
     @property
     def _distinct_rights(self) -> list[NodeRole]:
@@ -248,15 +248,15 @@ class PcsCluster(MadeCluster):
             home=self.cluster.environment.network.zone_id,
             security_groups=self.security_groups,
             key=self.key,
-            instance_profiles={name: one.instance_profile for name, one in self._rights.items()},
+            instance_profiles={name: rights.instance_profile for name, rights in self._rights.items()},
             scripts=self._scripts,
             tags=self._parts.node_tags,
         )
         self.groups = {name: groups.add(group) for name, group in self.cluster.groups.items()}
-        for name, made in self.groups.items():
+        for name, node_group in self.groups.items():
             # its policy, not only the role, must be there before the first node is
-            self._rights[self.cluster.groups[name].role].depend_on_policy(made)
-            made.node.add_dependency(
+            self._rights[self.cluster.groups[name].role].depend_on_policy(node_group)
+            node_group.node.add_dependency(
                 *waits_of_nodes(self._subnet, self.security_groups, *admissions),
                 *([self._bundle] if self._bundle else ()),
             )
@@ -270,22 +270,25 @@ class PcsCluster(MadeCluster):
 
     def _subnet_ids(self) -> dict[str, str]:
         """Facts of the nodes' subnets, by zone id."""
-        further = {zone: one.subnet_id for zone, one in (self._parts.further_subnets or {}).items()}
+        further = {
+            zone: further_subnet.subnet_id
+            for zone, further_subnet in (self._parts.further_subnets or {}).items()
+        }
         return {self.cluster.environment.network.zone_id: self._subnet.subnet_id, **further}
 
-    def _upload(self, given: Given, told_at_deploy: Sequence[str]) -> ScriptBundle | None:
+    def _upload(self, inputs: Given, told_at_deploy: Sequence[str]) -> ScriptBundle | None:
         """The scripts in S3, for each group as the one file that PCS hands to its nodes."""
         if self.scripts_bucket is None:
             return None
-        files = NodeFiles.of(ENTRY, release=given.configurations.release)
-        bundles = files.bundles(given.configurations.by_group, list(self.cluster.groups), one_file=True)
+        files = NodeFiles.of(ENTRY, release=inputs.configurations.release)
+        bundles = files.bundles(inputs.configurations.by_group, list(self.cluster.groups), one_file=True)
         uploaded = ScriptBundle(
             self,
             "Scripts",
             bucket=self.scripts_bucket,
             name=self.cluster_name,
             bundles=bundles,
-            others=[*tools(given.configurations.of_all), *state_bundles(self.cluster)],
+            others=[*tools(inputs.configurations.of_all), *state_bundles(self.cluster)],
         )
         checksums = {name: bundle.sha256 for name, bundle in bundles.items()}
         self._scripts = GroupScripts(uris=uploaded.uris, checksums=checksums, arguments=told_at_deploy)
@@ -306,9 +309,9 @@ def _clusters_before(scope: Construct) -> list[pcs.CfnCluster]:
     if stage is None:
         return []
     place = (stack.account, stack.region)
-    found = [
-        one
-        for one in stage.node.find_all()
-        if isinstance(one, _CLUSTER) and (Stack.of(one).account, Stack.of(one).region) == place
+    clusters = [
+        child
+        for child in stage.node.find_all()
+        if isinstance(child, _CLUSTER) and (Stack.of(child).account, Stack.of(child).region) == place
     ]
-    return found[-1:]
+    return clusters[-1:]

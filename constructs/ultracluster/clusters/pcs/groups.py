@@ -65,14 +65,14 @@ class ComputeGroups:
     )
     """By name of the partition whose nodes are in it."""
 
-    def add(self, given: Group) -> pcs.CfnComputeNodeGroup:
+    def add(self, cluster_group: Group) -> pcs.CfnComputeNodeGroup:
         """A compute node group with its launch template."""
-        name, group, known = given.name, given.settings, given.checked_type
+        name, group, instance_type = cluster_group.name, cluster_group.settings, cluster_group.checked_type
         capacity = group.capacity
         in_group = _reserved_in_group(group)
         placement = placement_for(
             capacity,
-            instance_type=known,
+            instance_type=instance_type,
             orchestrator="pcs",
             reserved_in_group=in_group,
             declined=group.placement_group == "none",
@@ -82,7 +82,7 @@ class ComputeGroups:
         template = NodeLaunchTemplate(
             self.scope,
             f"Nodes{name}",
-            instance_type=known,
+            instance_type=instance_type,
             security_groups=self.security_groups,
             key=self.key,
             root_device=self.config.root_device,
@@ -90,10 +90,10 @@ class ComputeGroups:
             orchestrator="pcs",
             placement_group=self._placement_group(name, group, kind),
             reserved_in_group=kind == "reservation-group",
-            efa=_efa(self.config, known),
+            efa=_efa(self.config, instance_type),
             efa_interfaces=None if group.role == "compute" else 0,
             root_volume_gib=group.root_volume_gib,
-            root_throughput_mbps=root_throughput(group, known),
+            root_throughput_mbps=root_throughput(group, instance_type),
             root_io2_iops=group.root_volume_iops,
             ena_express=group.ena_express,
             threads_per_core=group.threads_per_core,
@@ -114,12 +114,14 @@ class ComputeGroups:
                 min_instance_count=group.count, max_instance_count=group.max_nodes
             ),
             subnet_ids=[self.subnet_ids[group.zone_id or self.home]],
-            purchase_option=decide(capacity, orchestrator="pcs", placement=kind, instance_type=known).purchase
+            purchase_option=decide(
+                capacity, orchestrator="pcs", placement=kind, instance_type=instance_type
+            ).purchase
             or None,
             spot_options=_GROUP.SpotOptionsProperty(allocation_strategy=capacity.allocation)
             if isinstance(capacity, Spot) and capacity.allocation
             else None,
-            slurm_configuration=node_configuration(self.config, group, known),
+            slurm_configuration=node_configuration(self.config, group, instance_type),
             node_lifecycle_actions=self._lifecycle(name),
         )
 
@@ -161,9 +163,9 @@ def _reserved_in_group(group: NodeGroup) -> bool:
     return isinstance(group.capacity, Reservation) and group.capacity.placement_group is not None
 
 
-def _efa(config: Pcs, known: InstanceType) -> EfaKind:
+def _efa(config: Pcs, instance_type: InstanceType) -> EfaKind:
     """The kind that is asked for, unless the type's cards only take `efa-only`."""
-    return config.efa_interface if takes_combined_efa(known) else "efa-only"
+    return config.efa_interface if takes_combined_efa(instance_type) else "efa-only"
 
 
 __all__ = ["ENTRY", "ComputeGroups", "GroupScripts"]

@@ -42,8 +42,8 @@ def cluster_configuration(
         slurm_rest=_CLUSTER.SlurmRestProperty(mode="STANDARD") if config.rest else None,
         scale_down_idle_time_in_seconds=config.scaledown_seconds,
         slurm_custom_settings=[
-            _CLUSTER.SlurmCustomSettingProperty(parameter_name=name, parameter_value=one.value)
-            for name, one in slurm.handed_over.items()
+            _CLUSTER.SlurmCustomSettingProperty(parameter_name=name, parameter_value=setting.value)
+            for name, setting in slurm.handed_over.items()
         ]
         or None,
         slurmdbd_custom_settings=[
@@ -52,29 +52,29 @@ def cluster_configuration(
         ]
         or None,
         cgroup_custom_settings=[
-            _CLUSTER.CgroupCustomSettingProperty(parameter_name=name, parameter_value=one.value)
-            for name, one in slurm.cgroup.items()
+            _CLUSTER.CgroupCustomSettingProperty(parameter_name=name, parameter_value=setting.value)
+            for name, setting in slurm.cgroup.items()
         ]
         or None,
     )
 
 
-def _gpu_record(config: Pcs, known: InstanceType) -> dict[str, str] | None:
+def _gpu_record(config: Pcs, instance_type: InstanceType) -> dict[str, str] | None:
     """The line of gres.conf that names a type's GPUs; None where PCS describes them itself.
 
     It replaces PCS's own line (AWS PCS User Guide, "Configuring custom GRES settings in AWS PCS"). Of
     accelerators by AWS no device files are published there.
     """
-    gpus = known.accelerator
+    gpus = instance_type.accelerator
     named = config.slurm_version < pcs_since("detects_gpus") if config.gpu_types is None else config.gpu_types
     if not named or gpus is None or gpus.manufacturer != "NVIDIA":
         return None
-    line = node_line("", "", 1, known)
+    line = node_line("", "", 1, instance_type)
     return {"Name": "gpu", "Type": line.gpu_type, "File": line.gpu_files}
 
 
 def node_configuration(
-    config: Pcs, group: NodeGroup, known: InstanceType
+    config: Pcs, group: NodeGroup, instance_type: InstanceType
 ) -> pcs.CfnComputeNodeGroup.SlurmConfigurationProperty | None:
     """A group's own parameters and idle time, and its devices: yours, else the names of its GPUs."""
     settings = dict(group.slurm_settings)
@@ -83,14 +83,14 @@ def node_configuration(
         # the devices are only there when the node has booted (AWS PCS User Guide, Configuring MIG)
         records.insert(0, {"AutoDetect": "nvml"})
         yours = settings.pop(*named(settings, "gres"))
-        ours = slurm_gres(gpu_layouts(group, known), node_line("", "", 1, known).gpu_type)
+        ours = slurm_gres(gpu_layouts(group, instance_type), node_line("", "", 1, instance_type).gpu_type)
         settings["Gres"] = ",".join(filter(None, (ours, str(yours))))
-        if config.slurm_version < pcs_since("detects_gpus") and known.numa_nodes:
-            settings = {"Sockets": str(known.numa_nodes)} | settings
-    elif not records and group.role == "compute" and (ours := _gpu_record(config, known)):
-        assert known.accelerator
+        if config.slurm_version < pcs_since("detects_gpus") and instance_type.numa_nodes:
+            settings = {"Sockets": str(instance_type.numa_nodes)} | settings
+    elif not records and group.role == "compute" and (ours := _gpu_record(config, instance_type)):
+        assert instance_type.accelerator
         records = [ours]
-        settings["Gres"] = f"gpu:{ours['Type']}:{known.accelerator.count}"
+        settings["Gres"] = f"gpu:{ours['Type']}:{instance_type.accelerator.count}"
     if not (settings or records or group.scaledown_seconds):
         return None
     return _GROUP.SlurmConfigurationProperty(
@@ -122,10 +122,10 @@ def queues(
     for name, group in node_groups.items():
         if group.role == "compute":
             members.setdefault(group.partition or name, []).append(name)
-    found: dict[str, pcs.CfnQueue] = {}
+    queues_by_name: dict[str, pcs.CfnQueue] = {}
     for partition, names in members.items():
         settings = partitions[partition]
-        found[partition] = pcs.CfnQueue(
+        queues_by_name[partition] = pcs.CfnQueue(
             scope,
             f"Queue{partition}",
             name=partition,
@@ -145,4 +145,4 @@ def queues(
             if settings
             else None,
         )
-    return found
+    return queues_by_name

@@ -61,9 +61,9 @@ def node_images(cluster: Cluster, group: Group | None) -> tuple[str, ...]:
 
 def collector_settings(cluster: Cluster, group: Group) -> dict[str, Any]:
     """What the collectors are told of a group's nodes; a key is absent where it is not known."""
-    wanted = observability_of(cluster)
-    assert wanted
-    told: dict[str, Any] = {
+    settings = observability_of(cluster)
+    assert settings
+    values: dict[str, Any] = {
         "cluster": cluster.environment.cluster_name,
         "environment": cluster.name,
         "orchestrator": cluster.settings.kind,
@@ -71,23 +71,23 @@ def collector_settings(cluster: Cluster, group: Group) -> dict[str, Any]:
         "node_group": group.name,
         "role": group.role,
         "slurm": False,
-        "scrape_seconds": wanted.scrape_seconds,
+        "scrape_seconds": settings.scrape_seconds,
         "max_series_per_node": series_budget(cluster, group),
     }
     # with several types, which one a node has is its own to say
-    known = group.type if group.type and not group.further_types else None
-    if known:
-        accelerator = known.accelerator
+    instance_type = group.type if group.type and not group.further_types else None
+    if instance_type:
+        accelerator = instance_type.accelerator
         maker = {"NVIDIA": "nvidia", "AWS": "neuron"}.get(accelerator.manufacturer) if accelerator else "none"
-        told["instance_type"] = known.name
-        told |= {"accelerator": maker} if maker else {}
-        told |= {"accelerators": accelerator.count} if accelerator else {"accelerators": 0}
-        told["efa_interfaces"] = known.least_efa_interfaces
+        values["instance_type"] = instance_type.name
+        values |= {"accelerator": maker} if maker else {}
+        values |= {"accelerators": accelerator.count} if accelerator else {"accelerators": 0}
+        values["efa_interfaces"] = instance_type.least_efa_interfaces
     if lustres := cluster.lustres_of(group.name):
-        told["lustre_efa"] = any(one.efa for one in lustres.values())
+        values["lustre_efa"] = any(lustre.efa for lustre in lustres.values())
     if price := usd_per_hour(cluster, group):
-        told["usd_per_hour"] = round(price, 6)
-    return told
+        values["usd_per_hour"] = round(price, 6)
+    return values
 
 
 def container(cluster: Cluster, image: str, name: str | None = None) -> Manifest:
@@ -111,7 +111,7 @@ def _daemon_set(
     cluster: Cluster, group: Group | None, scripts: Manifest, settings: Manifest | None = None
 ) -> Manifest:
     name = f"{APP}-{group.name}" if group else APP
-    exported = [f"--collector.{one}" for one in EXPORTED]
+    exported = [f"--collector.{collector}" for collector in EXPORTED]
     exporter = container(cluster, "node-exporter")
     containers = [filled(_FILE, "node_exporter", container=exporter, exported=exported, port=NODE_PORT)]
     volumes: list[Manifest] = []
@@ -121,7 +121,7 @@ def _daemon_set(
         assert wanted
         python, seconds = container(cluster, "python", "collectors"), str(wanted.scrape_seconds)
         containers.append(filled(_FILE, "collectors", container=python, seconds=seconds))
-        sources = [one["metadata"]["name"] for one in (scripts, settings)]
+        sources = [collector["metadata"]["name"] for collector in (scripts, settings)]
         volumes = filled(_FILE, "collectors_volume", scripts=sources[0], settings=sources[1])
         # what a pod reads once, at its start: another content, another pod
         annotations = {"ultracluster/content": _digest({**scripts["data"], **settings["data"]})}

@@ -78,10 +78,10 @@ def agents(cluster: Cluster) -> int:
 def buffer_gib(cluster: Cluster) -> int:
     """Of the volume of each agent, in GiB: what it has not written yet, for `BUFFER_HOURS`, twice, because
     the log is cut in halves."""
-    wanted = observability_of(cluster)
-    assert wanted
+    settings = observability_of(cluster)
+    assert settings
     series = min(SERIES_OF_AN_AGENT, -(-all_series(cluster) // agents(cluster)))
-    samples = series * BUFFER_HOURS * 3600 / wanted.scrape_seconds
+    samples = series * BUFFER_HOURS * 3600 / settings.scrape_seconds
     return max(2, round(2 * samples * BYTES_OF_A_SAMPLE / 2**30 + 0.5))
 
 
@@ -91,7 +91,7 @@ def agent(cluster: Cluster, *, remote_write_url: str) -> tuple[Manifest, ...]:
     shards = agents(cluster)
     for shard in range(shards):
         text = agent_configuration(cluster, remote_write_url=remote_write_url, shard=shard, shards=shards)
-        known = re.sub(f'"?{re.escape(remote_write_url)}"?', _URL, text)
+        template = re.sub(f'"?{re.escape(remote_write_url)}"?', _URL, text)
         name = f"{AGENT}-{shard}"
         prometheus = container(cluster, "prometheus", AGENT)
         objects += [
@@ -102,7 +102,7 @@ def agent(cluster: Cluster, *, remote_write_url: str) -> tuple[Manifest, ...]:
                 AGENT,
                 _filled("agent", container=prometheus, hours=BUFFER_HOURS, port=AGENT_PORT),
                 volumes=_filled("agent_volumes", name=name, buffer=buffer_gib(cluster)),
-                annotations={"ultracluster/configuration": hashlib.sha256(known.encode()).hexdigest()},
+                annotations={"ultracluster/configuration": hashlib.sha256(template.encode()).hexdigest()},
             ),
         ]
     return tuple(objects)

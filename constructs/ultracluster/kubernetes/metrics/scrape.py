@@ -86,8 +86,12 @@ def scraper_configuration(cluster: Cluster) -> str:
 
 def training_is_scraped(cluster: Cluster) -> bool:
     """Whether what collects is let in to pods of jobs: AWS's collector is no pod that a policy can name."""
-    wanted, settings = observability_of(cluster), cluster.kubernetes
-    return bool(wanted and settings and (wanted.collector == "agent" or not settings.network_policies))
+    observability, kubernetes = observability_of(cluster), cluster.kubernetes
+    return bool(
+        observability
+        and kubernetes
+        and (observability.collector == "agent" or not kubernetes.network_policies)
+    )
 
 
 def job_namespaces(cluster: Cluster) -> list[str]:
@@ -118,7 +122,10 @@ def _groups_of(cluster: Cluster, maker: str) -> list[str]:
     return [
         name
         for name, group in cluster.with_role("compute").items()
-        if any(known.accelerator and known.accelerator.manufacturer == maker for known in group.known_types)
+        if any(
+            instance_type.accelerator and instance_type.accelerator.manufacturer == maker
+            for instance_type in group.known_types
+        )
     ]
 
 
@@ -188,8 +195,8 @@ def _job(cluster: Cluster, template: str, series: int, kept: Step, **values: Any
 
 def _training_names() -> list[str]:
     """On Slurm nodes a collector hands them on, under Kubernetes the training script itself."""
-    ours = (one for one in metrics().values() if one.exporter == "collectors/training")
-    return [name for one in ours for name in one.series_names]
+    ours = (metric for metric in metrics().values() if metric.exporter == "collectors/training")
+    return [name for scrape_config in ours for name in scrape_config.series_names]
 
 
 def _of_node_labels() -> list[Step]:
@@ -198,7 +205,7 @@ def _of_node_labels() -> list[Step]:
     labels = [
         (GROUP_LABEL, "node_group", "(.+)"),
         ("node.kubernetes.io/instance-type", "instance_type", r"(?:ml\.)?(.+)"),
-        *((one, "rack", "(.+)") for one in rack[2:]),
+        *((label, "rack", "(.+)") for label in rack[2:]),
     ]
     return [
         {"source_labels": [_node_label(name)], "regex": regex, "replacement": "$1", "target_label": target}
@@ -212,14 +219,14 @@ def _kept(names: Iterable[str]) -> Step:
 
 def _node_label(name: str) -> str:
     """Prometheus' name for a label of a node: what is no letter, digit or underscore is an underscore."""
-    plain = "".join(one if one.isalnum() else "_" for one in name)
+    plain = "".join(letter if letter.isalnum() else "_" for letter in name)
     return f"__meta_kubernetes_node_label_{plain}"
 
 
 def _seconds(cluster: Cluster) -> int:
-    wanted = observability_of(cluster)
-    assert wanted, "nothing is scraped without observability"
-    return wanted.scrape_seconds
+    settings = observability_of(cluster)
+    assert settings, "nothing is scraped without observability"
+    return settings.scrape_seconds
 
 
 def _compute_nodes(cluster: Cluster) -> int:
