@@ -19,6 +19,7 @@ from ultracluster.config import load
 from ultracluster.kubernetes.charts import Chart, device_charts
 from ultracluster.kubernetes.kueue import kueue_values
 from ultracluster.kubernetes.teams import team_rights
+from ultracluster.kubernetes.volcano import volcano_objects
 from ultracluster.model import Cluster, resolve
 
 pytestmark = pytest.mark.slow
@@ -252,8 +253,6 @@ def test_teams_may_claim_where_jobs_do() -> None:
 
 
 def test_quotas_of_volcano_leave_claimed_interfaces_out() -> None:
-    from ultracluster.kubernetes.volcano import volcano_objects
-
     changes = {
         "teams": {"research": {"quota": 8}},
         "orchestrator.scheduler": "volcano",

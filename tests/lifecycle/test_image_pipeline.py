@@ -30,6 +30,7 @@ from templates import Synthesised, app_in, cfn_lint, finish, many, statements
 
 from ultracluster import ImageBuilderPipeline
 from ultracluster.catalog.image_bases import image_bases
+from ultracluster.security import acknowledgements
 from ultracluster.software import UnknownReleaseError
 
 PARENT = "ami-0123456789abcdef0"
@@ -124,8 +125,6 @@ def test_cfn_lint_finds_nothing(made: Callable[[str], Synthesised]) -> None:
 def test_every_acknowledgement_is_needed(
     tmp_path: Path, made: Callable[[str], Synthesised], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ultracluster.security import acknowledgements
-
     class Nobody:
         @staticmethod
         def of(_: object) -> Any:

@@ -13,7 +13,8 @@ from botocore.exceptions import ClientError
 from foreign import imported_vpc, refusal, resources
 from moto import mock_aws
 
-from ultracluster import ClusterNetwork, EfaSecurityGroup
+from ultracluster import ClusterEgress, ClusterNetwork, EfaSecurityGroup
+from ultracluster.config.network import ExistingVpc, Network
 from ultracluster.network.default_group import GONE
 
 
@@ -109,9 +110,6 @@ def made(ec2: Any, call: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_vpc_made_elsewhere_keeps_its_group(stack: Stack) -> None:
-    from ultracluster import ClusterEgress
-    from ultracluster.config.network import ExistingVpc, Network
-
     vpc = imported_vpc(stack)
     existing = ExistingVpc(id=vpc.vpc_id, cidr="10.0.0.0/16", nat_gateway_id="nat-0123456789abcdef0")
     config = Network(zone_id="use1-az6", vpc=existing)

@@ -10,6 +10,8 @@ import pytest
 from templates import Synthesised, templates_alone
 from watching import properties, watched, watching  # noqa: F401 - a fixture
 
+from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.observability.log_patterns import log_watches, namespace
 
 Get = Callable[[str], Synthesised]
@@ -56,9 +58,6 @@ def test_the_fullest_disk_of_lustre_is_weighed_against_the_capacity_of_the_file(
 
 
 def test_a_file_system_without_a_known_capacity_has_no_alarm_on_it() -> None:
-    from ultracluster.config import Environment
-    from ultracluster.model import resolve
-
     known = watched("dev")
     existing = {
         "deployment": "existing",

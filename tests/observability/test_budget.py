@@ -8,6 +8,7 @@ from templates import Synthesised
 from watching import properties, watched, watching  # noqa: F401 - a fixture
 
 from ultracluster.config.environment import ENVIRONMENT_TAG
+from ultracluster.config.observability import Observability
 
 Get = Callable[[str], Synthesised]
 
@@ -36,6 +37,4 @@ def test_it_tells_the_topic_before_and_when_it_is_exceeded(watching: Get) -> Non
 
 def test_without_a_figure_there_is_none() -> None:
     assert watched("dev", monthly_budget_usd=None).environment.observability
-    from ultracluster.config.observability import Observability
-
     assert Observability().monthly_budget_usd is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -177,8 +178,6 @@ def test_doctor_looks_for_the_same_events(monkeypatch: pytest.MonkeyPatch) -> No
     class Account:
         def client(self, _: str) -> Logs:
             return Logs()
-
-    from datetime import UTC, datetime
 
     doctor.health_facts(Account(), "group", datetime.now(UTC))  # type: ignore[arg-type]
     assert BY_NAME["hyperpod", "HealthEvents"].pattern in asked

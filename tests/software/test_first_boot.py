@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rules_support import changed, environment_data, loaded
+from rules_support import GB300, changed, environment_data, loaded
 
+from ultracluster.catalog.images import image
 from ultracluster.config import Environment
 from ultracluster.software import InvalidLockError
 from ultracluster.software.first_boot import boot_of, first_boot, node_of, release_of
@@ -92,8 +93,6 @@ def test_nodes_are_what_their_group_and_storage_say() -> None:
 
 
 def test_a_declared_type_is_a_node_like_any_other() -> None:
-    from rules_support import GB300
-
     changes = {"instance_types": {"p6e-gb300.36xlarge": GB300},
                "node_groups.gpu.instance_type": "p6e-gb300.36xlarge"}  # fmt: skip
     asked = environment("dev", changes)
@@ -104,8 +103,6 @@ def test_a_declared_type_is_a_node_like_any_other() -> None:
 
 
 def test_an_image_that_the_caller_knows_can_be_judged() -> None:
-    from ultracluster.catalog.images import image
-
     asked = environment("dev")
     old = image("hyperpod-slurm-ubuntu22.04-x86_64-20260709")
     boot = boot_of(asked, "gpu", release_of(asked), old, "an old one")

@@ -8,7 +8,9 @@ from typing import Any, Literal
 import pytest
 
 from ultracluster.catalog.images import Fact, Image, image
+from ultracluster.software import load_release
 from ultracluster.software.fit import Fit, Node, fit
+from ultracluster.software.installing import installing
 from ultracluster.software.lock import Release
 
 SLURM = image("hyperpod-slurm-ubuntu22.04-x86_64-20260917")
@@ -392,9 +394,6 @@ def test_a_fabric_manager_is_as_old_as_its_driver() -> None:
 
 @pytest.mark.parametrize("component", ["gdrcopy", "pyxis", "lustre-efa-setup"])
 def test_what_is_built_from_source_is_built_on_a_system_that_no_release_names(component: Any) -> None:
-    from ultracluster.software import load_release
-    from ultracluster.software.installing import installing
-
     pcs = load_release("pcs-2026.07")
     for machine in ("x86_64", "aarch64"):
         way = installing(
@@ -410,8 +409,6 @@ def test_what_is_built_from_source_is_built_on_a_system_that_no_release_names(co
 @pytest.mark.parametrize(("driver", "outcome"), [("570.172.08", "kept"), ("515.65.01", "refuses")])
 def test_a_driver_of_cuda_12_does_not_end_a_node_of_h100(driver: str, outcome: str) -> None:
     """CUDA 13, which asks for branch 580, is wanted only."""
-    from ultracluster.software import load_release
-
     fits = fit(having(SLURM, nvidia_driver=driver), load_release("hyperpod-slurm-2026.09"), NODE)
     assert {one.component: one.outcome for one in fits}["nvidia-driver"] == outcome
 
@@ -430,8 +427,6 @@ def test_the_floor_of_the_driver_is_that_of_the_family(
     instance_type: str, gpu: str, driver: str, outcome: str, detail: str
 ) -> None:
     """By its branch: images differ in patch levels."""
-    from ultracluster.software import load_release
-
     node = replace(NODE, instance_type=instance_type, gpu=gpu)
     fits = fit(having(SLURM, nvidia_driver=driver), load_release("hyperpod-slurm-2026.09"), node)
     found = next(one for one in fits if one.component == "nvidia-driver")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ultracluster.catalog import instance_types
 from ultracluster.software import Release, breaches, instance_breaches, load_release, release_names, solve
 from ultracluster.software.constraints import constraints
 from ultracluster.software.lock import release_file
@@ -379,8 +380,6 @@ def test_accelerators_ask_for_a_driver(accelerator: str, driver: str, says: str)
 
 
 def test_every_accelerator_with_a_minimum_is_one_of_ec2() -> None:
-    from ultracluster.catalog import instance_types
-
     names = {kind.accelerator.name for kind in instance_types().values() if kind.accelerator}
     assert {name for row in constraints().instances for name in row.accelerators} <= names
 

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from aws_cdk import CfnResource, Stack, Validations
+from aws_cdk import aws_s3 as s3
+from cdk_nag import AwsSolutionsChecks
 from project import ENVIRONMENTS, ROOT, SHIPPED
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
@@ -125,10 +128,6 @@ class NothingAcknowledged:
 
 def test_the_checks_can_fail(tmp_path: Path) -> None:
     """A misspelt property and an open bucket are found: the two tests above prove something."""
-    from aws_cdk import CfnResource, Stack, Validations
-    from aws_cdk import aws_s3 as s3
-    from cdk_nag import AwsSolutionsChecks
-
     app = app_in(tmp_path)
     stack = Stack(app, "bad")
     s3.CfnBucket(stack, "Open")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +112,6 @@ def test_only_https_is_fetched(url: str, tmp_path: Path) -> None:
 
 
 def test_https_never_falls_back_to_http() -> None:
-    import http.client
-    import urllib.request
-
     request = urllib.request.Request("https://example.com/tool")
     with pytest.raises(DownloadError, match="is not HTTPS"):
         downloads._SafeRedirects().redirect_request(  # pyright: ignore[reportPrivateUsage]

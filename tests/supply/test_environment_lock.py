@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 from moto import mock_aws
 from project import ROOT
 
@@ -18,6 +19,7 @@ from ultracluster.config import Environment, load
 from ultracluster.software import InvalidLockError, completed, environment_lock, load_release, read_lock
 from ultracluster.software.lock import release_file
 from ultracluster.software.locked_images import with_locked_images
+from ultracluster.software.node_image import image_release
 from ultracluster.supply import environment_lock as module
 from ultracluster.supply.environment_lock import lock_environment, places
 from ultracluster.supply.locking import Locked, Options
@@ -287,8 +289,6 @@ class Parameters:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.values: dict[str, str] = {}
         self.asked: list[str] = []
-        from botocore.client import BaseClient
-
         real: Any = BaseClient._make_api_call
 
         def answer(client: Any, operation: str, asked: dict[str, Any]) -> Any:
@@ -314,8 +314,6 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> Parameters:
 
 
 def eks_day(file: Path) -> str:
-    from ultracluster.software.node_image import image_release
-
     return image_release(load(file).environment, "train")[0].rpartition("-")[2]
 
 

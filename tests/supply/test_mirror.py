@@ -16,8 +16,11 @@ import pytest
 from moto import mock_aws
 from processes import forked, until
 from project import ROOT
+from typer.testing import CliRunner
 
+from ultracluster.cli.main import app
 from ultracluster.software import EnvironmentLock, read_lock
+from ultracluster.supply import mirror as module
 from ultracluster.supply.artifacts import fetch
 from ultracluster.supply.mirror import Selection, mirror_release
 from ultracluster.supply.mirror_bucket import MirrorError
@@ -333,8 +336,6 @@ def _arrived(cache: Path) -> int:
 def test_an_interrupt_stops_all_downloads(
     shop: Any, lock_file: Lock, mirror: Any, s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ultracluster.supply import mirror as module
-
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -355,10 +356,6 @@ def test_one_file_for_two_systems_is_one_object(lock_file: Lock, mirror: Any) ->
 
 def test_the_mirror_of_an_environment_is_for_its_nodes(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """`software mirror --for prod`: its release, bucket, prefix, systems and processors."""
-    from typer.testing import CliRunner
-
-    from ultracluster.cli.main import app
-
     monkeypatch.chdir(ROOT)
     client = boto3.client("s3", region_name="us-east-2")
     where = {"LocationConstraint": "us-east-2"}

@@ -36,6 +36,7 @@ from ultracluster.clusters.composition.service_logs import add_cluster_logs
 from ultracluster.clusters.composition.sessions import add_sessions
 from ultracluster.clusters.composition.storage import add_storage, existing_file_systems
 from ultracluster.clusters.given import nodes_groups
+from ultracluster.clusters.parallelcluster.ways_out import ways_out
 from ultracluster.config import Environment, Loaded, load
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -273,7 +274,6 @@ class TrainingCluster(Construct):
                 )
             case ParallelCluster():
                 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
-                from ultracluster.clusters.parallelcluster.ways_out import ways_out
 
                 cluster = ParallelClusterCluster(
                     self, "Cluster", **of("accounting", "node_tags", "scripts_bucket")

@@ -245,6 +245,7 @@ def _repository(where: Repository, specs: list[_Spec], cache: Path, limits: Limi
 def _index(where: Repository, arch: str, apt: bool, cache: Path) -> Index:
     """Return what a repository has, signed by the pinned key."""
     try:
+        # they need the extra `mirror`
         from ultracluster.supply import apt_repository, dnf_repository
     except ImportError as error:
         raise ImportError(f"reading package indexes needs ultracluster[mirror] ({error})") from None

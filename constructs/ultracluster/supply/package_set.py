@@ -176,6 +176,7 @@ def _closure(
     release: Release, system: str, arch: str, cache: Path, archives: dict[str, Any]
 ) -> tuple[Closure, Writer]:
     try:
+        # it needs the extra `mirror`
         from ultracluster.supply.repositories import closure_of
     except ModuleNotFoundError as error:
         name = error.name or ""

@@ -7,6 +7,7 @@ from constructs import Construct
 
 from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import removal
+from ultracluster.clusters.eks.logs import control_plane_logs
 from ultracluster.model import Cluster
 from ultracluster.model.observability import key_uses
 from ultracluster.security.cluster_key import ClusterKey, allow_use
@@ -36,8 +37,6 @@ def add_foundation(scope: Construct, cluster: Cluster, *, logs: bool = True) -> 
 def _add_control_plane_logs(scope: Construct, cluster: Cluster, key: kms.IKey) -> None:
     if cluster.kubernetes is None:
         return
-    from ultracluster.clusters.eks.logs import control_plane_logs
-
     control_plane_logs(
         scope,
         "ControlPlaneLogs",

@@ -195,8 +195,8 @@ def _job(cluster: Cluster, template: str, series: int, kept: Step, **values: Any
 
 def _training_names() -> list[str]:
     """On Slurm nodes a collector hands them on, under Kubernetes the training script itself."""
-    ours = (metric for metric in metrics().values() if metric.exporter == "collectors/training")
-    return [name for scrape_config in ours for name in scrape_config.series_names]
+    ours = (row for row in metrics().values() if row.exporter == "collectors/training")
+    return [name for metric in ours for name in metric.series_names]
 
 
 def _of_node_labels() -> list[Step]:
