@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
+import boto3
 import pytest
 import typer
 from kubernetes_support import environment
@@ -171,24 +172,17 @@ def test_a_tag_of_the_caller_makes_nobody_the_images_user() -> None:
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_iam_takes_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iam_takes_them(name: str, aws_account: None) -> None:
     """Each group fits into a managed policy, and moto's validator of IAM's grammar has nothing against it."""
-    import boto3
-    from moto import mock_aws
-
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        iam = boto3.client("iam", "us-east-1")
-        for group in ACTIONS:
-            made = statements(name, group)
-            if not made:
-                assert group == "mirror"
-                continue
-            text = json.dumps({"Version": "2012-10-17", "Statement": made}, separators=(",", ":"))
-            assert len(text) <= command.LONGEST, group
-            iam.create_policy(PolicyName=group, PolicyDocument=text)
+    iam = boto3.client("iam", "us-east-1")
+    for group in ACTIONS:
+        allowed = statements(name, group)
+        if not allowed:
+            assert group == "mirror"
+            continue
+        text = json.dumps({"Version": "2012-10-17", "Statement": allowed}, separators=(",", ":"))
+        assert len(text) <= command.LONGEST, group
+        iam.create_policy(PolicyName=group, PolicyDocument=text)
 
 
 def test_names_that_begin_alike_are_not_mixed_up() -> None:

@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from typing import Any
 
+import boto3
 import pytest
 import typer
 from project import ROOT
@@ -165,17 +166,10 @@ def test_policies_are_within_the_limits_of_iam() -> None:
         assert len(sids) == len(set(sids)) and all(re.fullmatch("[A-Za-z0-9]+", sid) for sid in sids)
 
 
-def test_moto_takes_the_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    import boto3
-    from moto import mock_aws
-
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        iam = boto3.client("iam", "us-east-1")
-        for group, made in DOCUMENT["policies"].items():  # its validator is that of IAM's grammar
-            iam.create_policy(PolicyName=group, PolicyDocument=json.dumps(made))
+def test_moto_takes_the_policies(aws_account: None) -> None:
+    iam = boto3.client("iam", "us-east-1")
+    for group, policy in DOCUMENT["policies"].items():  # its validator is that of IAM's grammar
+        iam.create_policy(PolicyName=group, PolicyDocument=json.dumps(policy))
 
 
 def run(*arguments: str) -> Any:

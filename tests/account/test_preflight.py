@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,8 +14,7 @@ import pytest
 import typer
 from botocore.exceptions import ClientError
 from hyperpod_service import refusal
-from moto import mock_aws
-from preflight_account import NOW, OWNER, World, furnish
+from preflight_account import NOW, OWNER, World, furnish, shipped
 from project import ENVIRONMENTS, ROOT
 from typer.testing import CliRunner
 
@@ -24,35 +22,20 @@ from ultracluster.account import aws
 from ultracluster.account import preflight as package
 from ultracluster.account.preflight import Question, Report, Row, preflight
 from ultracluster.account.preflight.account import BOOTSTRAP
-from ultracluster.account.preflight.permissions import deploy_actions, principal
 from ultracluster.account.preflight.rows import unreadable
 from ultracluster.cli import preflight as command
-from ultracluster.config import Environment, load
 from ultracluster.config.capacity import Spot
 from ultracluster.config.governance import CDK_QUALIFIER, Governance
 from ultracluster.model import resolve
 from ultracluster.project.cdk_command import pinned_cdk
 
+SHORT = "ml.g6e.12xlarge for cluster usage"
 GOLDEN = Path(__file__).with_name("golden")
 
 
 @pytest.fixture(autouse=True)
-def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a quarter of a second each time
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(name, raising=False)
+def in_turn(aws_account: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package, "WORKERS", 1)  # the answers of tests are not made for several threads
-    with mock_aws():
-        yield
-
-
-def shipped(name: str, **changes: Any) -> Environment:
-    return load(ROOT / "environments" / f"{name}.yaml").environment.model_copy(update=changes)
 
 
 @pytest.fixture
@@ -72,9 +55,6 @@ def rows(report: Report) -> dict[str, Row]:
     return found
 
 
-USAGE = "sagemaker: ml.g6e.12xlarge for cluster usage"
-
-
 def test_a_ready_account_is_green(world: World) -> None:
     report = ask(world)
     assert report.level == "green", [row for row in report.rows if row.level != "green"]
@@ -90,112 +70,6 @@ def test_every_shipped_environment_can_be_asked_about(name: str) -> None:
     assert services == {
         what.partition(":")[0] for what in found if ": " in what and what.split(":")[0] in services
     }
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "level", "says", "do"),
-    [
-        (USAGE.partition(": ")[2], 1, "red", "quota 1, in use 0, needed 2", "ask for 2"),
-        (USAGE.partition(": ")[2], 2, "green", "quota 2, in use 0, needed 2", ""),
-        (USAGE.partition(": ")[2], None, "unknown", "not listed in this Region; needed 2", "not zero"),
-        ("EC2-VPC Elastic IPs", 0, "red", "quota 0, in use 0, needed 1 addresses", "ask for 1"),
-        ("VPCs per Region", 1, "red", "quota 1, in use 1, needed 1 VPCs", "ask for 2"),
-    ],
-)
-def test_quotas_are_held_against_need_and_use(
-    world: World, name: str, value: float | None, level: str, says: str, do: str
-) -> None:
-    if value is None:
-        del world.quotas[name]
-    else:
-        world.quotas[name]["Value"] = value
-    row = next(row for what, row in rows(ask(world)).items() if what.endswith(name))
-    assert row.level == level and says in row.found and do in row.do
-
-
-def test_the_applied_value_comes_before_the_default_one(world: World) -> None:
-    name = USAGE.partition(": ")[2]
-    world.defaults[name] = {**world.quotas[name], "Value": 0}
-    assert rows(ask(world))[USAGE].level == "green"
-    del world.quotas[name]
-    row = rows(ask(world))[USAGE]
-    assert row.level == "red" and "quota 0 (default)" in row.found
-
-
-def test_a_trusted_code_finds_a_quota_that_was_renamed_and_an_untrusted_one_does_not(world: World) -> None:
-    world.quotas["EC2-VPC Elastic IPs"]["QuotaName"] = "Addresses"
-    world.quotas[USAGE.partition(": ")[2]] |= {"QuotaName": "something else", "QuotaCode": "L-A15DF696"}
-    found = rows(ask(world))
-    assert found["ec2: Addresses"].level == "green"
-    assert found[USAGE].level == "unknown"
-
-
-def group(count: int, target: int | None = None, **more: Any) -> dict[str, Any]:
-    return {
-        "InstanceGroupName": "gpu",
-        "InstanceType": "ml.g6e.12xlarge",
-        "CurrentCount": count,
-        "TargetCount": count if target is None else target,
-        **more,
-    }
-
-
-def test_other_clusters_count_and_the_environments_own_does_not(world: World) -> None:
-    world.clusters = {
-        "one": {"InstanceGroups": [group(1, target=3)]},
-        "two": {"InstanceGroups": [group(2, CapacityRequirements={"Spot": {}})]},
-        "dev": {"InstanceGroups": [group(2)]},
-    }
-    found = rows(ask(world))
-    assert "in use 3, needed 2" in found[USAGE].found
-    total = "sagemaker: Total number of instances allowed across SageMaker HyperPod clusters"
-    assert "in use 5, needed 4" in found[total].found
-
-
-def test_running_instances_count_by_family_and_purchase() -> None:
-    environment = shipped("parallelcluster-p5")
-    made = World(environment)
-    ec2 = boto3.client("ec2", environment.region)
-    image = ec2.register_image(Name="nodes", Architecture="x86_64")["ImageId"]
-    ours = {"Key": "parallelcluster:cluster-name", "Value": environment.cluster_name}
-    for kind, tag in (("p5.48xlarge", {}), ("p4d.24xlarge", {}), ("m5.xlarge", {}), ("p5.48xlarge", ours)):
-        tags = [{"ResourceType": "instance", "Tags": [tag]}] if tag else []
-        ec2.run_instances(ImageId=image, InstanceType=kind, MinCount=1, MaxCount=1, TagSpecifications=tags)
-    row = rows(ask(made))["ec2: Running On-Demand P instances"]
-    assert f"in use {192 + 96}, needed {8 * 192} vCPUs" in row.found
-
-
-def test_a_use_that_only_cloudwatch_knows_is_read_there(world: World) -> None:
-    metric = {
-        "MetricNamespace": "AWS/Usage",
-        "MetricName": "ResourceCount",
-        "MetricDimensions": {"Service": "Elastic IP"},
-        "MetricStatisticRecommendation": "Maximum",
-    }
-    from ultracluster.account.quotas.values import quota_states
-    from ultracluster.catalog.quotas import quota
-    from ultracluster.model.quota_needs import Need
-
-    need = Need(quota=quota("groups-per-interface"), amount=1, why="a test")
-    world.quotas[need.quota.name] = {
-        "ServiceCode": "vpc", "QuotaCode": need.quota.code, "QuotaName": need.quota.name, "Value": 5,
-        "UsageMetric": metric,
-    }  # fmt: skip
-    (state,) = quota_states(world.account, resolve(world.environment), [need])
-    assert state.used is None and state.why_unknown
-    boto3.client("cloudwatch", "us-west-2").put_metric_data(
-        Namespace="AWS/Usage",
-        MetricData=[
-            {
-                "MetricName": "ResourceCount",
-                "Dimensions": [{"Name": "Service", "Value": "Elastic IP"}],
-                "Value": 4,
-                "Timestamp": datetime.now(UTC) - timedelta(minutes=5),
-            }
-        ],
-    )
-    (state,) = quota_states(world.account, resolve(world.environment), [need])
-    assert state.used == 4 and not state.short
 
 
 DENIED = ("AccessDeniedException", "access denied: {operation} is not allowed")
@@ -303,90 +177,6 @@ def test_an_unused_service_has_no_role_yet(world: World) -> None:
     assert row.level == "yellow" and "fsx.amazonaws.com" in row.do
 
 
-def test_missing_permissions_are_named(world: World) -> None:
-    world.denied = {"sts:AssumeRole", "fsx:CreateFileSystem"}
-    found = rows(ask(world))
-    assert found["fsx:CreateFileSystem"].level == "red"
-    assumed = [what for what in found if what.startswith("sts:AssumeRole cdk-hnb659fds-deploy-role")]
-    assert assumed and found[assumed[0]].level == "red"
-    asked = [asked for name, asked in world.asked if name == "SimulatePrincipalPolicy"]
-    # the role itself with its path, not the session
-    assert asked[0]["PolicySourceArn"] == f"arn:aws:iam::{OWNER}:role/people/operator"
-    assert all(len(one["ActionNames"]) <= 50 for one in asked)
-
-
-@pytest.mark.parametrize(
-    ("arn", "wanted"),
-    [
-        ("arn:aws:sts::1:assumed-role/operator/me", "arn:aws:iam::1:role/operator"),
-        ("arn:aws-us-gov:sts::1:assumed-role/operator/me@x", "arn:aws-us-gov:iam::1:role/operator"),
-        ("arn:aws:iam::1:user/team/me", "arn:aws:iam::1:user/team/me"),
-    ],
-)
-def test_a_session_is_simulated_as_its_role(arn: str, wanted: str) -> None:
-    assert principal(arn) == wanted
-
-
-SNAPSHOTS = ROOT / "tests" / "stacks" / "__snapshots__" / "test_environments"
-REVIEWED = sorted(
-    file.stem.partition("[")[2][:-1] for file in SNAPSHOTS.glob("test_templates_are_as_reviewed*.json")
-)
-
-
-@pytest.mark.parametrize("name", [name for name in REVIEWED if name in ENVIRONMENTS])
-def test_the_actions_cover_every_resource_of_the_stacks(name: str) -> None:
-    known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
-    stacks = json.loads((SNAPSHOTS / f"test_templates_are_as_reviewed[{name}].json").read_text())
-    types = {row["Type"] for stack in stacks.values() for row in stack["Resources"].values()}
-    wanted = {row["action"] for row in known if row["type"] in types}
-    ours = {kind for kind in types if not kind.startswith("Custom::")}
-    assert ours <= {row["type"] for row in known}
-    assert wanted <= set(deploy_actions(resolve(shipped(name))))
-
-
-def test_what_watches_is_made_with_actions_of_its_own() -> None:
-    from templates import templates_alone
-    from watching import watched
-
-    known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
-    for name in ("dev", "pcs-p6-b200"):
-        cluster = watched(name)
-        made = templates_alone(cluster.environment)
-        types = {one["Type"] for stack in made.values() for one in stack["Resources"].values()}
-        assert {kind for kind in types if not kind.startswith("Custom::")} <= {row["type"] for row in known}
-        asked = set(deploy_actions(cluster))
-        assert {row["action"] for row in known if row["type"] in types} <= asked
-        without = cluster.environment.model_copy(update={"observability": None})
-        assert asked - set(deploy_actions(resolve(without))) >= {
-            "events:PutRule",
-            "cloudwatch:PutMetricAlarm",
-        }
-
-
-def test_only_awss_own_collector_asks_for_the_right_to_make_one() -> None:
-    from kubernetes_support import environment
-
-    for collector in ("agent", "managed"):
-        wanted = {"observability": {"kind": "prometheus", "collector": collector}}
-        asked = set(deploy_actions(resolve(environment(wanted))))
-        assert ("aps:CreateScraper" in asked) is (collector == "managed")
-
-
-def test_the_actions_are_operations() -> None:
-    from botocore.session import Session
-
-    known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
-    session = Session()
-    renamed = {"lambda:InvokeFunction": "Invoke", "budgets:ModifyBudget": "CreateBudget"}
-    permissions_alone = {"iam:PassRole", "pcs:AllowVendedLogDeliveryForResource"}
-    for row in known:
-        operations: Any
-        service, _, operation = row["action"].partition(":")
-        if row["action"] not in permissions_alone:
-            operations = session.get_service_model({"aps": "amp"}.get(service, service)).operation_names
-            assert renamed.get(row["action"], operation) in operations
-
-
 def test_answers_keep_the_order_of_questions_and_progress_grows(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -428,7 +218,7 @@ PROD = str(ROOT / "environments" / "prod.yaml")
 
 def broken(world: World) -> None:
     """Something of each level, for the golden files."""
-    world.quotas[USAGE.partition(": ")[2]]["Value"] = 1
+    world.quotas[SHORT]["Value"] = 1
     del world.quotas["sagemaker: ml.m5.xlarge for cluster usage".partition(": ")[2]]
     world.refuse(
         "fsx",
@@ -511,9 +301,6 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     ended = run(monkeypatch, None, DEV)
     assert ended.exit_code == 2 and "no AWS credentials" in ended.output
-
-
-SHORT = USAGE.partition(": ")[2]
 
 
 def test_quotas_are_requested_once(monkeypatch: pytest.MonkeyPatch, world: World) -> None:

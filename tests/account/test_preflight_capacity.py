@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
-from preflight_account import NOW, OWNER, World
-from project import ROOT
+from preflight_account import NOW, OWNER, World, rows_of, shipped
 
 from ultracluster.account.preflight import Row, capacity
-from ultracluster.account.preflight.rows import Situation
-from ultracluster.config import Environment, load
+from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
-from ultracluster.model import resolve
+
+pytestmark = pytest.mark.usefixtures("aws_account")
 
 CR = "cr-0123456789abcdef0"
 PLAN = f"arn:aws:sagemaker:us-east-2:{OWNER}:training-plan/foundation-model-q1"
 
 
-@pytest.fixture(autouse=True)
-def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a quarter of a second each time
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield
-
-
 def environment(name: str, group: str, value: Any) -> Environment:
-    made = load(ROOT / "environments" / f"{name}.yaml").environment
+    made = shipped(name)
     changed = made.node_groups[group].model_copy(update={"capacity": value})
     return made.model_copy(update={"node_groups": {**made.node_groups, group: changed}})
 
 
 def ask(world: World) -> dict[str, Row]:
-    situation = Situation(world.account, resolve(world.environment), lambda: NOW)
-    rows = [row for question in capacity.questions(situation) for row in question.answer()]
+    rows = rows_of(capacity, world)
     return {row.what.removeprefix(f"{CR} ").removeprefix("foundation-model-q1 "): row for row in rows}
 
 
@@ -377,5 +361,5 @@ def test_groups_that_share_a_plan_are_added_up() -> None:
 
 
 def test_nothing_is_asked_for_capacity_on_demand() -> None:
-    world = World(load(ROOT / "environments" / "dev.yaml").environment)
+    world = World(shipped("dev"))
     assert ask(world) == {}

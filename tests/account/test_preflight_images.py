@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hyperpod_service import group as hyperpod_group
-from moto import mock_aws
-from preflight_account import NOW, World, images_of_today
+from moto.ssm.models import ssm_backends
+from preflight_account import OWNER, World, images_of_today, rows_of
 from rules_support import changed, environment_data, loaded
 
 from ultracluster.account.preflight import Row, images
-from ultracluster.account.preflight.rows import Situation
-from ultracluster.model import resolve
 
 EKS = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64"
 RELEASE = "orchestrator.node_image_release"
@@ -24,15 +21,8 @@ PCS = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
 
 
 @pytest.fixture(autouse=True)
-def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    monkeypatch.chdir(tmp_path)  # no lock of an environment
-    with mock_aws():
-        yield
+def without_a_lock(aws_account: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 def world(name: str, changes: dict[str, Any] | None = None) -> World:
@@ -44,17 +34,13 @@ def world(name: str, changes: dict[str, Any] | None = None) -> World:
 
 
 def ask(made: World) -> dict[str, Row]:
-    situation = Situation(made.account, resolve(made.environment), lambda: NOW)
-    rows = [row for question in images.questions(situation) for row in question.answer()]
+    rows = rows_of(images, made)
     found = {row.what: row for row in rows}
     assert len(found) == len(rows), "two rows say the same thing"
     return found
 
 
 def forget(made: World, *names: str) -> None:
-    from moto.ssm.models import ssm_backends
-    from preflight_account import OWNER
-
     for name in names:
         del ssm_backends[OWNER][made.environment.region]._parameters[name]
 

@@ -8,47 +8,29 @@ from typing import Any
 import boto3
 import pytest
 from hyperpod_service import answer, refusal
-from moto import mock_aws
-from preflight_account import NOW, OWNER, World
-from project import ROOT
+from preflight_account import NOW, OWNER, World, ask, shipped
 
-from ultracluster.account.preflight import Row, observability, quotas
-from ultracluster.account.preflight.rows import Situation
-from ultracluster.config import load
+from ultracluster.account.preflight import observability, quotas
 from ultracluster.config.observability import Alerts, ExistingWorkspace, Grafana, Observability
 from ultracluster.config.storage import ExistingKey
-from ultracluster.model import resolve
+
+pytestmark = pytest.mark.usefixtures("aws_account")
 
 ABSENT = f"arn:aws:aps:us-west-2:{OWNER}:workspace/ws-12345678-90ab-cdef-1234-567890abcdef"
 SERVICES = ["aps", "budgets", "cloudwatch", "events"]
 
 
-@pytest.fixture(autouse=True)
-def _moto(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        yield
-
-
 def world(**wanted: Any) -> World:
-    environment = load(ROOT / "environments" / "dev.yaml").environment
-    return World(environment.model_copy(update={"observability": Observability(**wanted)}))
-
-
-def ask(there: World, family: Any = observability) -> dict[str, Row]:
-    situation = Situation(there.account, resolve(there.environment), lambda: NOW)
-    rows = [row for question in family.questions(situation) for row in question.answer()]
-    return {row.what: row for row in rows}
+    return World(shipped("dev", observability=Observability(**wanted)))
 
 
 def level(there: World) -> str:
-    (row,) = ask(there).values()
+    (row,) = ask(observability, there).values()
     return row.level
 
 
 def test_what_is_made_is_not_looked_for() -> None:
-    assert ask(world()) == {}
+    assert ask(observability, world()) == {}
 
 
 def test_a_workspace_that_is_there() -> None:
@@ -89,7 +71,7 @@ def topic(services: list[str], key: str = "") -> World:
 
 def test_a_topic_lets_in_who_publishes() -> None:
     assert level(topic(SERVICES)) == "green"
-    (row,) = ask(topic(["aps", "events"])).values()
+    (row,) = ask(observability, topic(["aps", "events"])).values()
     assert row.level == "yellow"
     assert "cloudwatch.amazonaws.com, budgets.amazonaws.com" in row.found
 
@@ -141,8 +123,11 @@ def described(**changes: Any) -> Any:
 
 
 def test_a_grafana_that_is_there_in_a_version_that_takes_the_dashboards() -> None:
-    assert {row.level for row in ask(grafana(described())).values()} == {"green"}
-    assert ask(grafana(described(grafanaVersion="9.4")))["Grafana g-1234567890 version"].level == "red"
+    assert {row.level for row in ask(observability, grafana(described())).values()} == {"green"}
+    assert (
+        ask(observability, grafana(described(grafanaVersion="9.4")))["Grafana g-1234567890 version"].level
+        == "red"
+    )
     assert level(grafana(described(status="DELETING"))) == "red"
     assert level(grafana(described(status="UNHEARD_OF"))) == "unknown"
 
@@ -160,12 +145,12 @@ def test_a_new_grafana_asks_for_identity_center(there: bool, expected: str) -> N
     found = [{"InstanceArn": "arn:aws:sso:::instance/ssoins-1234567890abcdef"}] if there else []
     answer(asked.account.client("sso-admin"), "ListInstances", lambda _: {"Instances": found})
     assert level(asked) == expected
-    assert ask(world(grafana=Grafana(authentication="SAML"))) == {}
+    assert ask(observability, world(grafana=Grafana(authentication="SAML"))) == {}
 
 
 def test_workspaces_of_others_count_against_the_quota() -> None:
     amp = boto3.client("amp", "us-west-2")
     amp.create_workspace()
     amp.create_workspace(tags={"ultracluster:environment": "dev"})
-    row = ask(world(), quotas)["aps: Workspaces per region per account"]
+    row = ask(quotas, world())["aps: Workspaces per region per account"]
     assert (row.level, "in use 1" in row.found) == ("green", True)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from hyperpod_service import refusal
-from moto import mock_aws
-from preflight_account import NOW, OWNER, World, furnish
-from project import ROOT
+from hyperpod_service import answer, refusal
+from preflight_account import OWNER, World, ask, furnish, rows_of, shipped
 
-from ultracluster.account.preflight import Row, network, roles, software, storage, zone
-from ultracluster.account.preflight.rows import Situation
+from ultracluster.account.preflight import network, roles, software, storage, zone
 from ultracluster.account.preflight.software import wanted_addons
-from ultracluster.config import Environment, load
+from ultracluster.config import Environment
 from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc, FurtherZone
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.storage import (
@@ -30,29 +25,10 @@ from ultracluster.config.storage import (
 )
 from ultracluster.model import resolve
 
+pytestmark = pytest.mark.usefixtures("aws_account")
+
 REGION = "us-west-2"
 FS = "fs-0123456789abcdef0"
-
-
-@pytest.fixture(autouse=True)
-def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a quarter of a second each time
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield
-
-
-def shipped(name: str) -> Environment:
-    return load(ROOT / "environments" / f"{name}.yaml").environment
-
-
-def ask(family: Any, world: World) -> dict[str, Row]:
-    situation = Situation(world.account, resolve(world.environment), lambda: NOW)
-    rows = [row for question in family.questions(situation) for row in question.answer()]
-    return {row.what: row for row in rows}
 
 
 class Made:
@@ -108,8 +84,7 @@ def test_wrong_zone_cidr_and_dns() -> None:
     made.ec2.modify_vpc_attribute(VpcId=made.vpc, EnableDnsSupport={"Value": False})
     made.ec2.modify_subnet_attribute(SubnetId=made.subnet, MapPublicIpOnLaunch={"Value": True})
     environment = made.environment(vpc=ExistingVpc(id=made.vpc, cidr="10.1.0.0/16"))
-    situation = Situation(World(environment).account, resolve(environment), lambda: NOW)
-    rows = [row for question in network.questions(situation) for row in question.answer()]
+    rows = rows_of(network, World(environment))
     text = [f"{row.level} {row.what} {row.found} {row.do}" for row in rows]
     for wanted in (
         "is in usw2-az1",
@@ -142,9 +117,7 @@ def test_a_subnet_of_an_ipv6_cluster_is_dual_stack() -> None:
     what = f"subnet {made.subnet}"
 
     def said() -> set[str]:
-        situation = Situation(World(six).account, resolve(six), lambda: NOW)
-        rows = [row for question in network.questions(situation) for row in question.answer()]
-        return {row.found for row in rows if row.what == what and row.level == "red"}
+        return {row.found for row in rows_of(network, World(six)) if row.what == what and row.level == "red"}
 
     assert said() == {"has no IPv6 block", "assigns no IPv6 addresses"}
     made.ec2.modify_subnet_attribute(SubnetId=made.subnet, AssignIpv6AddressOnCreation={"Value": True})
@@ -429,8 +402,6 @@ def image(**changes: Any) -> Any:
     ],
 )
 def test_images(changes: dict[str, Any], what: str, level: str) -> None:
-    from hyperpod_service import answer
-
     environment = shipped("pcs-p6-b200")
     groups = {
         name: group.model_copy(update={"image": "ami-0123456789abcdef0"})
@@ -443,8 +414,6 @@ def test_images(changes: dict[str, Any], what: str, level: str) -> None:
 
 
 def test_the_image_that_a_parameter_holds_is_looked_at() -> None:
-    from hyperpod_service import answer
-
     world = World(shipped("pcs-p6-b200"))
     asked: list[Any] = []
     parameter = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
@@ -467,8 +436,6 @@ def test_the_image_that_a_parameter_holds_is_looked_at() -> None:
 
 
 def test_hyperpod_takes_images_of_its_own_account() -> None:
-    from hyperpod_service import answer
-
     environment = shipped("dev")
     groups = {
         name: group.model_copy(update={"image": "ami-0123456789abcdef0"})
@@ -501,8 +468,6 @@ def test_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     there = environment.network.model_copy(update={"zone_id": "usw2-az9"})
     row = ask(zone, World(environment.model_copy(update={"network": there})))["zone usw2-az9"]
     assert row.level == "red" and "usw2-az2" in row.do
-    from hyperpod_service import answer
-
     states: list[dict[str, Any]] = [
         {"ZoneId": "usw2-az2", "ZoneName": "us-west-2a", "State": "available", "OptInStatus": "not-opted-in"}
     ]
@@ -517,8 +482,6 @@ def test_zones(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_offerings_elsewhere_are_named() -> None:
-    from hyperpod_service import answer
-
     offered = [
         {"InstanceType": "trn2.48xlarge", "LocationType": "availability-zone-id", "Location": "use2-az1"},
         {"InstanceType": "m5.2xlarge", "LocationType": "availability-zone-id", "Location": "use2-az3"},
@@ -538,8 +501,6 @@ def test_offerings_elsewhere_are_named() -> None:
 
 
 def test_types_that_a_local_zone_lacks_are_named_with_group_and_zones() -> None:
-    from hyperpod_service import answer
-
     def offered(asked: Any) -> dict[str, Any]:
         rows = [("m7g.4xlarge", "use1-az4"), ("m7g.xlarge", "use1-az6")]
         return {"InstanceTypeOfferings": [{"InstanceType": one, "Location": zone} for one, zone in rows]}

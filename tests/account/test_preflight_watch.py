@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from moto import mock_aws
-from preflight_account import NOW, World
+from preflight_account import World, rows_of, shipped
 from project import ROOT
 
 from ultracluster.account.preflight import Row, watch
-from ultracluster.account.preflight.rows import Situation
-from ultracluster.config import load
-from ultracluster.model import resolve
 
 WHAT = ["CloudTrail", "GuardDuty", "AWS Config"]
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield World(load(ROOT / "environments" / "dev.yaml").environment)
+def world(aws_account: None) -> World:
+    return World(shipped("dev"))
 
 
 def ask(world: World) -> dict[str, Row]:
-    situation = Situation(world.account, resolve(world.environment), lambda: NOW)
-    rows = [row for question in watch.questions(situation) for row in question.answer()]
-    return {row.what: row for row in rows}
+    return {row.what: row for row in rows_of(watch, world)}
 
 
 def test_an_account_that_is_watched(world: World) -> None:

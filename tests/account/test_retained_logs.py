@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
 from hyperpod_service import account as stubbed
 from hyperpod_service import answer, refusal
-from moto import mock_aws
 
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.retained_logs import (
@@ -23,11 +21,8 @@ NAME = control_plane_group("prod")
 
 
 @pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "x")
-    with mock_aws():
-        yield Account("us-east-2")
+def account(aws_account: None) -> Account:
+    return Account("us-east-2")
 
 
 def test_it_is_found_by_its_whole_name(account: Account) -> None:

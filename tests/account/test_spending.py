@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import typer
 from botocore.stub import Stubber
 from hostile_account import hostile_account
-from moto import mock_aws
 from moto.ce.models import ce_backends
 from project import ROOT
 from typer.testing import CliRunner, Result
@@ -54,14 +53,9 @@ SECOND = page((SAGEMAKER, "USW2-Cluster:ml.m5.xlarge", "100"), (EC2, "USW2-SpotU
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def answers(aws_account: None) -> Callable[..., None]:
     """What moto answers, in this order."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "x")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        backend = ce_backends[ACCOUNT]["aws"]
-        yield backend.cost_usage_results_queue.extend
+    return ce_backends[ACCOUNT]["aws"].cost_usage_results_queue.extend
 
 
 def test_pages_are_summed_by_service_and_group_of_usage(answers: Callable[..., None]) -> None:

@@ -2,5 +2,6 @@
 
 from account_fixtures import only_documented_calls
 from json_contract import json_keeps_its_schema
+from moto_account import aws_account
 
-__all__ = ["json_keeps_its_schema", "only_documented_calls"]
+__all__ = ["aws_account", "json_keeps_its_schema", "only_documented_calls"]

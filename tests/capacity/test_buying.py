@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capacity_shop import ACCOUNT, ARN, BOUGHT, NEXT, Shop, aws_account, file, run, shop
+from capacity_shop import ACCOUNT, ARN, BOUGHT, NEXT, Shop, file, run, shop
 from hyperpod_service import refusal
 from project import ROOT
 
@@ -17,7 +17,9 @@ from ultracluster.capacity.buying import plan_name
 from ultracluster.capacity.search import Offer, Segment, Wish
 from ultracluster.config import load
 
-__all__ = ["aws_account", "file", "shop"]
+__all__ = ["file", "shop"]
+
+pytestmark = pytest.mark.usefixtures("aws_account")
 
 
 def test_bought_once_and_written(shop: Shop, file: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError, SSLError
-from capacity_shop import ACCOUNT, ARN, BOUGHT, NEXT, Shop, aws_account, file, run, shop
+from capacity_shop import ACCOUNT, ARN, BOUGHT, NEXT, Shop, file, run, shop
 from hyperpod_service import refusal
 from project import ROOT
 from typer.testing import Result
@@ -22,7 +22,9 @@ from ultracluster.account import aws
 from ultracluster.account.aws import Identity
 from ultracluster.config import load
 
-__all__ = ["aws_account", "file", "shop"]
+__all__ = ["file", "shop"]
+
+pytestmark = pytest.mark.usefixtures("aws_account")
 
 
 def _block(created: datetime | None = None, **more: Any) -> dict[str, Any]:

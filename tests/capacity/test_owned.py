@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
-from moto import mock_aws
 from project import ROOT
 from typer.testing import CliRunner
 
@@ -18,6 +15,8 @@ from ultracluster.account import aws
 from ultracluster.account.aws import AccountError
 from ultracluster.capacity.owned import owned
 from ultracluster.cli.main import app
+
+pytestmark = pytest.mark.usefixtures("aws_account")
 
 START = datetime(2027, 1, 1, 11, 30, tzinfo=UTC)
 BLOCK: dict[str, Any] = {
@@ -46,17 +45,6 @@ PLAN: dict[str, Any] = {
         }
     ],
 }
-
-
-@pytest.fixture(autouse=True)
-def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield
 
 
 def an_account(block: Any = None, plan: Any = None) -> aws.Account:

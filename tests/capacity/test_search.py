@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
-from moto import mock_aws
 from project import ROOT
 from typer.testing import CliRunner
 
@@ -22,19 +20,10 @@ from ultracluster.cli.main import app
 from ultracluster.config import load
 from ultracluster.model import resolve
 
+pytestmark = pytest.mark.usefixtures("aws_account")
+
 AFTER = datetime(2026, 12, 1, tzinfo=UTC)
 GOLDEN = Path(__file__).with_name("golden")
-
-
-@pytest.fixture(autouse=True)
-def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a quarter of a second each time
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield
 
 
 class Market:

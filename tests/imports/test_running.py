@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hyperpod_service import refusal
 from import_samples import FOLDER, assert_validates
-from moto import mock_aws
+from moto_account import aws_account
 from running_clusters import HOMES, LUSTRE, REGION, Clusters
 from typer.testing import CliRunner
 
@@ -37,17 +37,12 @@ SharedStorage:
     FsxOpenZfsSettings: {{VolumeId: fsvol-0123456789abcdef0}}
 """
 Run = Callable[..., Any]
+__all__ = ["aws_account"]
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Clusters]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield Clusters()
+def world(aws_account: None) -> Clusters:
+    return Clusters()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
-from moto import mock_aws
 from project import ROOT
 from typer.testing import CliRunner, Result
 
@@ -21,17 +20,6 @@ NEXT = datetime(2027, 1, 10, 11, 30, tzinfo=UTC)
 BOUGHT = "cr-0fedcba9876543210"
 ACCOUNT = "111122223333"
 ARN = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/prod-train-20270110"
-
-
-@pytest.fixture(autouse=True)
-def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield
 
 
 class Shop:

@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 from fnmatch import fnmatch
 from typing import Any, ClassVar
 
+import boto3
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
 from moto.ssm.models import Parameter, ssm_backends
+from project import ROOT
 
-from ultracluster.config import Environment
+from ultracluster.account.preflight.rows import Row, Situation
+from ultracluster.config import Environment, load
 from ultracluster.model import resolve
 from ultracluster.model.quota_needs import needs
 
@@ -321,10 +324,22 @@ def images_of_today(world: World) -> None:
         )
 
 
+def shipped(name: str, **changes: Any) -> Environment:
+    return load(ROOT / "environments" / f"{name}.yaml").environment.model_copy(update=changes)
+
+
+def rows_of(family: Any, world: World) -> list[Row]:
+    """The rows of one family of questions."""
+    situation = Situation(world.account, resolve(world.environment), lambda: NOW)
+    return [row for question in family.questions(situation) for row in question.answer()]
+
+
+def ask(family: Any, world: World) -> dict[str, Row]:
+    return {row.what: row for row in rows_of(family, world)}
+
+
 def furnish(world: World) -> None:
     """Put into moto what a ready account has: the bootstrap, service-linked roles, the deployer's role."""
-    import boto3
-
     region = world.environment.region
     images_of_today(world)
     boto3.client("ssm", region).put_parameter(
