@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_schema import cluster_of, node_scripts
+from acceptance_run import SCRIPT, Cluster, with_figures
+from cluster_schema import cluster_of
 from crd_fields import problems
-from nccl_logs import GIB, Log
+from nccl_logs import GIB
 from needs import without_setup
 from project import ROOT
 from ruamel.yaml import YAML
@@ -21,29 +22,9 @@ from ultracluster.acceptance import gates, judge, manifest, read
 from ultracluster.acceptance.node_tools import packed_tools
 from ultracluster.catalog import instance_types
 
-SCRIPT = ROOT / "lifecycle_scripts" / "acceptance" / "nccl_tests.sbatch"
 IMAGE = "public.ecr.aws/hpc-cloud/nccl-tests:latest"
 SIZES = {"2G": 2 * GIB, "4G": 4 * GIB, "16G": 16 * GIB, "64G": 64 * GIB}
 
-# Instead of Slurm: `srun` writes the log that a run on its nodes would give, and records how it was called.
-SRUN = """#!/usr/bin/env bash
-echo "$* [${NCCL_NET-} ${NCCL_DEBUG-} ${NCCL_DEBUG_SUBSYS-} ${NCCL_MNNVL_ENABLE-}]" >>"$FAKE/calls"
-[[ " $* " != *' test -e '* ]] || exit "${IMEX:-0}"
-if [[ $* == *fabric.sh* ]]; then
-  cat >"$FAKE/tools"
-  for node in $(scontrol show hostnames); do
-    echo "{\\"host\\": \\"$node\\", \\"verdict\\": \\"pass\\", \\"summary\\": \\"5 checks passed\\"}"
-  done
-  exit
-fi
-[[ $* =~ --nodelist=([^ ]+) ]]
-cat "$FAKE/logs/${BASH_REMATCH[1]}"
-exit "${SRUN_STATUS:-0}"
-"""
-SCONTROL = """#!/usr/bin/env bash
-if [[ $2 == hostnames ]]; then exec cat "$FAKE/nodes"; fi
-echo "   Command=$HOME_OF_SCRIPTS/acceptance/nccl_tests.sbatch"
-"""
 MPIRUN = """#!/usr/bin/env bash
 [[ $* =~ --host\\ ([^ ]+) ]]
 hosts=${BASH_REMATCH[1]}
@@ -54,72 +35,6 @@ fi
 echo "$*" >>"$FAKE/calls"
 cat "$FAKE/logs/${hosts//:8/}"
 """
-
-
-class Cluster:
-    """A sandbox in which the script runs."""
-
-    def __init__(self, folder: Path, nodes: int, kind: str) -> None:
-        self.folder, self.kind = folder, kind
-        self.nodes = [f"ip-10-1-0-{21 + index}" for index in range(nodes)]
-        (folder / "logs").mkdir()
-        (folder / "nodes").write_text("\n".join(self.nodes) + "\n")
-        (folder / "bin").mkdir()
-        for name, text in {"srun": SRUN, "scontrol": SCONTROL, "all_reduce_perf": "#!/bin/sh\n"}.items():
-            (folder / "bin" / name).write_text(text)
-            (folder / "bin" / name).chmod(0o755)
-        self.home = node_scripts(folder, kind.removeprefix("ml."))
-        for name in (
-            "bash",
-            "cat",
-            "cut",
-            "grep",
-            "gzip",
-            "head",
-            "mkdir",
-            "python3",
-            "sed",
-            "tar",
-            "tee",
-            "uname",
-        ):
-            (folder / "bin" / name).symlink_to(str(shutil.which(name)))
-
-    def answers(self, nodes: list[str], figures: dict[int, float], **fields: Any) -> None:
-        log = Log(hosts=nodes, figures=figures, **fields)
-        (self.folder / "logs" / ",".join(nodes)).write_text(log.text())
-
-    def submit(self, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "PATH": str(self.folder / "bin"),
-            "FAKE": str(self.folder),
-            "HOME_OF_SCRIPTS": str(self.home),
-            "SLURM_JOB_NODELIST": "ip-10-1-0-[21-]",
-            "SLURM_JOB_ID": "17",
-            "SLURM_SUBMIT_DIR": str(self.folder),
-            "ACCEPTANCE_TYPE": self.kind,
-            "ULTRACLUSTER_ROOT": str(self.folder / "root"),
-        } | variables
-        return subprocess.run(["bash", SCRIPT], capture_output=True, text=True, env=environment, check=False)
-
-    @property
-    def logs(self) -> list[Path]:
-        return sorted((self.folder / "ultracluster-acceptance-17").iterdir())
-
-    @property
-    def calls(self) -> list[str]:
-        return (self.folder / "calls").read_text().splitlines()
-
-
-def with_figures(folder: Path, nodes: int, *, slow: str = "", fabric: float = 364.87) -> Cluster:
-    cluster = Cluster(folder, nodes, "p5en.48xlarge")
-    names = cluster.nodes
-    for index, name in enumerate(names):
-        cluster.answers([name], {16 * GIB: 482.0})
-        other = names[(index + 1) % nodes]
-        cluster.answers([name, other], {4 * GIB: 150.0 if slow in (name, other) else 365.0})
-    cluster.answers(names, {4 * GIB: fabric, 16 * GIB: fabric})
-    return cluster
 
 
 @pytest.mark.parametrize("nodes", [4, 5, 8])
@@ -294,6 +209,7 @@ def test_the_verdict_of_the_command_is_that_of_the_job(tmp_path: Path) -> None:
     [
         ({"SLURM_JOB_NODELIST": ""}, "this is a Slurm job"),
         ({"ACCEPTANCE_TYPE": ""}, "the instance type is not known"),
+        ({"ACCEPTANCE_COLLECTIVE": "all_to_all"}, "alltoall_perf was not found"),
     ],
 )
 def test_what_is_missing_is_named_and_nothing_is_skipped(
@@ -302,17 +218,7 @@ def test_what_is_missing_is_named_and_nothing_is_skipped(
     done = with_figures(tmp_path, 4).submit(**variables)
 
     assert done.returncode == 3
-    assert done.stderr.splitlines()[-1].startswith(f"NOT JUDGED: {message}")
-
-
-def test_without_nccl_tests_the_job_says_so(tmp_path: Path) -> None:
-    cluster = with_figures(tmp_path, 4)
-    (tmp_path / "bin" / "all_reduce_perf").unlink()
-
-    done = cluster.submit()
-
-    assert done.returncode == 3
-    assert "NOT JUDGED: all_reduce_perf was not found" in done.stderr
+    assert f"\nNOT JUDGED: {message}" in f"\n{done.stderr}"
 
 
 def test_the_nccl_tests_that_the_nodes_built_are_found(tmp_path: Path) -> None:
@@ -346,14 +252,17 @@ def test_the_type_comes_from_the_firmware(tmp_path: Path) -> None:
     assert "--type p5en.48xlarge --nodes 4" in cluster.submit(ACCEPTANCE_TYPE="").stdout
 
 
-@pytest.mark.parametrize("tool", [["shellcheck", "-x"], ["shfmt", "-d", "-i", "2", "-ci"]])
-def test_the_slurm_script_is_clean(tool: list[str]) -> None:
+def assert_clean(file: Path, *tool: str) -> None:
     program = shutil.which(tool[0], path=f"{ROOT}/.venv/bin{os.pathsep}{os.environ['PATH']}")
     if program is None:
         pytest.skip(without_setup(tool[0]))
-    done = subprocess.run([program, *tool[1:], SCRIPT], capture_output=True, text=True, check=False)
-
+    done = subprocess.run([program, *tool[1:], file], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_slurm_script_is_clean() -> None:
+    assert_clean(SCRIPT, "shellcheck", "-x")
+    assert_clean(SCRIPT, "shfmt", "-d", "-i", "2", "-ci")
     assert SCRIPT.stat().st_mode & 0o111 == 0o111
 
 
@@ -363,6 +272,15 @@ def read_back(text: str) -> dict[str, Any]:
         "a place of the template was not filled"
     )
     return documents
+
+
+def worker_pod(documents: dict[str, Any], role: str = "Worker") -> dict[str, Any]:
+    return documents["MPIJob"]["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
+
+
+def launcher(text: str) -> str:
+    (script,) = worker_pod(read_back(text), "Launcher")["containers"][0]["args"]
+    return script
 
 
 @pytest.mark.parametrize(
@@ -384,9 +302,8 @@ def test_the_manifest_asks_for_all_gpus_and_interfaces(kind: str, gpus: int, efa
     spec = job["spec"]
     assert spec["slotsPerWorker"] == gpus
     assert spec["runPolicy"]["backoffLimit"] == 0
-    worker = spec["mpiReplicaSpecs"]["Worker"]
-    assert worker["replicas"] == 4
-    pod = worker["template"]["spec"]
+    assert spec["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
+    pod = worker_pod(documents)
     (container,) = pod["containers"]
     resources = container["resources"]
     assert resources["limits"] == resources["requests"]
@@ -394,30 +311,22 @@ def test_the_manifest_asks_for_all_gpus_and_interfaces(kind: str, gpus: int, efa
     assert resources["limits"]["vpc.amazonaws.com/efa"] == efa
     assert resources["limits"]["hugepages-2Mi"] == "5120Mi"
     assert pod["nodeSelector"] == {"node.kubernetes.io/instance-type": kind}
+    on_hyperpod = worker_pod(read_back(manifest(f"ml.{kind}", 4, image=IMAGE, hyperpod=True)))
+    assert on_hyperpod["nodeSelector"] == {"node.kubernetes.io/instance-type": f"ml.{kind}"}
     assert {mount["name"] for mount in container["volumeMounts"]} == {
         volume["name"] for volume in pod["volumes"]
     }
-    launcher = spec["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
-    assert "resources" not in launcher["containers"][0]
-    assert launcher["restartPolicy"] == "Never"
-    assert launcher["nodeSelector"] == {"kubernetes.io/arch": "amd64"}
-
-
-def launcher(text: str) -> str:
-    job = read_back(text)["MPIJob"]
-    (script,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["args"]
-    return script
+    launching = worker_pod(documents, "Launcher")
+    assert "resources" not in launching["containers"][0]
+    assert launching["restartPolicy"] == "Never"
+    assert launching["nodeSelector"] == {"kubernetes.io/arch": "amd64"}
 
 
 def test_the_launcher_is_clean_bash(tmp_path: Path) -> None:
     for kind in ("p5en.48xlarge", "p4d.24xlarge"):
         file = tmp_path / f"{kind}.sh"
         file.write_text("#!/usr/bin/env bash\n" + launcher(manifest(kind, 4, image=IMAGE)))
-        program = shutil.which("shellcheck", path=f"{ROOT}/.venv/bin{os.pathsep}{os.environ['PATH']}")
-        if program is None:
-            pytest.skip(without_setup("shellcheck"))
-        done = subprocess.run([program, file], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout
+        assert_clean(file, "shellcheck")
 
 
 @pytest.mark.parametrize("nodes", [4, 5])
@@ -456,19 +365,12 @@ def test_the_launcher_writes_logs_that_can_be_judged(nodes: int, tmp_path: Path)
     assert fabric[0].endswith("all_reduce_perf -b 8 -e 16G -f 2 -g 1 -c 1 -n 100")
 
 
-def test_hyperpod_nodes_have_their_own_label() -> None:
-    job = read_back(manifest("ml.p5.48xlarge", 4, image=IMAGE, hyperpod=True))["MPIJob"]
-
-    selector = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"]
-    assert selector == {"node.kubernetes.io/instance-type": "ml.p5.48xlarge"}
-
-
 def test_interfaces_that_are_claimed_are_not_counted() -> None:
     text = manifest("p5en.48xlarge", 4, image=IMAGE, efa_claims=True)
     documents = read_back(text)
     template = documents["ResourceClaimTemplate"]
     (request,) = template["spec"]["spec"]["devices"]["requests"]
-    pod = documents["MPIJob"]["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod = worker_pod(documents)
     resources = pod["containers"][0]["resources"]
 
     assert problems(template) == []
@@ -479,8 +381,8 @@ def test_interfaces_that_are_claimed_are_not_counted() -> None:
     assert resources["claims"] == [{"name": "efa"}]
     assert "vpc.amazonaws.com/efa" not in text
     both = manifest("p6e-gb200.36xlarge", 4, image=IMAGE, efa_interfaces=4, efa_claims=True)
-    worker = read_back(both)["MPIJob"]["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
-    assert [one["name"] for one in worker["resourceClaims"]] == ["compute-domain-channel", "efa"]
+    claims = [claim["name"] for claim in worker_pod(read_back(both))["resourceClaims"]]
+    assert claims == ["compute-domain-channel", "efa"]
 
 
 def test_gb200_brings_a_compute_domain() -> None:
@@ -490,7 +392,7 @@ def test_gb200_brings_a_compute_domain() -> None:
     assert problems(domain) == []
     assert domain["spec"]["numNodes"] == 18
     template = domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
-    pod = documents["MPIJob"]["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod = worker_pod(documents)
     assert pod["resourceClaims"] == [
         {"name": "compute-domain-channel", "resourceClaimTemplateName": template}
     ]
@@ -515,17 +417,12 @@ def test_gb200_brings_a_compute_domain() -> None:
         ({"image": "a\nprivileged: true"}, "has characters"),
         ({"image": "$(reboot)"}, "has characters"),
         ({"name": "Nccl_Test"}, "has characters"),
-        (
-            {"collective": "alltoall"},
-            "nccl-tests measures no collective 'alltoall'",
-        ),
+        ({"collective": "alltoall"}, "nccl-tests measures no collective 'alltoall'"),
     ],
 )
 def test_values_that_cannot_work_are_refused(arguments: dict[str, Any], message: str) -> None:
-    given = {"instance_type": "p5.48xlarge", "nodes": 4, "image": IMAGE} | arguments
-
     with pytest.raises(ValueError, match=re.escape(message)):
-        manifest(**given)
+        manifest(**{"instance_type": "p5.48xlarge", "nodes": 4, "image": IMAGE} | arguments)
 
 
 def test_a_manifest_measures_the_collective_that_is_asked_for() -> None:
@@ -541,5 +438,5 @@ def test_both_jobs_measure_what_the_gates_are_for() -> None:
         fabric = re.findall(r"run fabric (\d+G)", script)
         largest = SIZES[single] if gate.scope == "single" else SIZES[fabric[0]]
         assert largest >= gate.min_size, gate
-        told = cluster_of(gate.type)["node_groups"]["gpu"]  # what the script for Slurm reads
-        assert f"{told['nccl_largest_gib']}G" == fabric[0], gate
+        group = cluster_of(gate.type)["node_groups"]["gpu"]  # what the script for Slurm reads
+        assert f"{group['nccl_largest_gib']}G" == fabric[0], gate

@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 import typer
+from account_fixtures import keys
 from hyperpod_service import HyperPod, account, answer, node, refusal
 from moto import mock_aws
 from typer.testing import CliRunner
@@ -21,16 +22,9 @@ from ultracluster.cli import connect as command
 from ultracluster.config import load
 from ultracluster.model import resolve
 
+__all__ = ["keys"]
+
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
 
 
 class Deployed:

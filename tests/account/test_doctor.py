@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer
+from account_fixtures import keys
 from hyperpod_service import BORN, HyperPod, account, answer, group, refusal
 from typer.testing import CliRunner
 
@@ -21,19 +22,12 @@ from ultracluster.cli import doctor as command
 from ultracluster.config import load
 from ultracluster.model import resolve
 
+__all__ = ["keys"]
+
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 GROUP = "/aws/sagemaker/Clusters/dev/abcdefghijkl"
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 NODE = "i-00000000000000011"
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
 
 
 class Broken:

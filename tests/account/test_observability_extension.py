@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from botocore.exceptions import ParamValidationError
 from hyperpod_service import ARN, HyperPod, account, answer, refusal
 
@@ -20,17 +21,12 @@ from ultracluster.account.observability_extension import Found, Issue, Step, Wan
 from ultracluster.config import Environment, load
 from ultracluster.config.observability import Extension, Observability
 
+__all__ = ["keys"]
+
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 EXTENSION = "arn:aws:sagemaker:us-west-2:111122223333:extension/sagemaker-observability/abcdefghijkl/0a1b2c3d"
 ADVANCED = {"metricsProvider": {"nodeMetrics": {"level": "ADVANCED"}}}
 DEFAULTS = {"metricsProvider": {"nodeMetrics": {"level": "BASIC"}, "networkMetrics": {"level": "BASIC"}}}
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
 
 
 def merged(old: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:

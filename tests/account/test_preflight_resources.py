@@ -1,4 +1,4 @@
-"""What exists already - network, storage, images, add-ons, roles - against what the file takes it for."""
+"""What exists already - network, storage, roles - against what the file takes it for."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import boto3
 import pytest
-from hyperpod_service import answer, refusal
+from hyperpod_service import refusal
 from preflight_account import OWNER, World, ask, furnish, rows_of, shipped
 
-from ultracluster.account.preflight import network, roles, software, storage, zone
-from ultracluster.account.preflight.software import wanted_addons
+from ultracluster.account.preflight import network, roles, storage
 from ultracluster.config import Environment
 from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc, FurtherZone
 from ultracluster.config.pcs import Pcs
@@ -21,9 +20,7 @@ from ultracluster.config.storage import (
     ExistingKey,
     ExistingLustre,
     ExistingOpenZfs,
-    JobBucket,
 )
-from ultracluster.model import resolve
 
 pytestmark = pytest.mark.usefixtures("aws_account")
 
@@ -369,151 +366,6 @@ def test_keys_and_secrets() -> None:
     assert "is Disabled" in ask(storage, world)["key of storage.key"].found
     boto3.client("secretsmanager", REGION).delete_secret(SecretId=secret["ARN"])
     assert ask(storage, world)["secret of the database"].level == "red"
-
-
-def image(**changes: Any) -> Any:
-    made = {
-        "ImageId": "ami-0123456789abcdef0",
-        "State": "available",
-        "Name": "nodes",
-        "OwnerId": OWNER,
-        "Architecture": "x86_64",
-        "RootDeviceName": "/dev/sda1",
-        "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 100}}],
-        **changes,
-    }
-    return lambda asked: {"Images": [made] if made["State"] else []}
-
-
-@pytest.mark.parametrize(
-    ("changes", "what", "level"),
-    [
-        ({}, "", "green"),
-        ({"State": "pending"}, "", "yellow"),
-        ({"State": "deregistered"}, "", "red"),
-        ({"State": ""}, "", "red"),
-        ({"Architecture": "arm64"}, " architecture", "red"),
-        ({"RootDeviceName": "/dev/xvda", "BlockDeviceMappings": []}, " root device", "red"),
-        (
-            {"BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 900}}]},
-            " size",
-            "red",
-        ),
-    ],
-)
-def test_images(changes: dict[str, Any], what: str, level: str) -> None:
-    environment = shipped("pcs-p6-b200")
-    groups = {
-        name: group.model_copy(update={"image": "ami-0123456789abcdef0"})
-        for name, group in environment.node_groups.items()
-    }
-    world = World(environment.model_copy(update={"node_groups": groups}))
-    answer(world.account.client("ec2"), "DescribeImages", image(**changes))
-    found = ask(software, world)
-    assert found[f"ami-0123456789abcdef0{what}"].level == level
-
-
-def test_the_image_that_a_parameter_holds_is_looked_at() -> None:
-    world = World(shipped("pcs-p6-b200"))
-    asked: list[Any] = []
-    parameter = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
-
-    def look(request: dict[str, Any]) -> Any:
-        asked.append(request["ImageIds"])
-        return image(Architecture="arm64")(request)
-
-    answer(world.account.client("ec2"), "DescribeImages", look)
-    answer(
-        world.account.client("ssm"),
-        "GetParameter",
-        lambda request: {"Parameter": {"Name": request["Name"], "Value": "ami-0123456789abcdef0"}},
-    )
-    found = ask(software, world)
-
-    assert asked == [["ami-0123456789abcdef0"]]
-    assert found[f"{parameter} parameter"].found == "is ami-0123456789abcdef0 now"
-    assert found["ami-0123456789abcdef0 architecture"].level == "red"
-
-
-def test_hyperpod_takes_images_of_its_own_account() -> None:
-    environment = shipped("dev")
-    groups = {
-        name: group.model_copy(update={"image": "ami-0123456789abcdef0"})
-        for name, group in environment.node_groups.items()
-    }
-    world = World(environment.model_copy(update={"node_groups": groups}))
-    answer(world.account.client("ec2"), "DescribeImages", image(OwnerId="999999999999"))
-    assert ask(software, world)["ami-0123456789abcdef0 owner"].level == "red"
-
-
-@pytest.mark.parametrize("name", ["eks-p5en", "hyperpod-eks-p5"])
-def test_addons(name: str) -> None:
-    world = World(shipped(name))
-    wanted = wanted_addons(resolve(world.environment))
-    assert "aws-mountpoint-s3-csi-driver" not in wanted
-    volumes = {"mountpoint_s3": {"runs": JobBucket(bucket="runs")}}
-    kind = world.environment.orchestrator.model_copy(update=volumes)
-    mounting = world.environment.model_copy(update={"orchestrator": kind})
-    assert wanted_addons(resolve(mounting))["aws-mountpoint-s3-csi-driver"] == "v2.7.0-eksbuild.1"
-    assert {"vpc-cni", "coredns", "kube-proxy", "aws-fsx-csi-driver"} <= set(wanted)
-    world.addons = {addon: [version, "v0.0.1-eksbuild.1"] for addon, version in wanted.items()}
-    assert {row.level for row in ask(software, world).values()} == {"green"}
-    world.addons["vpc-cni"] = ["v1.0.0-eksbuild.1"]
-    row = ask(software, world)["add-on vpc-cni"]
-    assert row.level == "red" and "v1.0.0-eksbuild.1" in row.do
-
-
-def test_zones(monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = shipped("dev")
-    there = environment.network.model_copy(update={"zone_id": "usw2-az9"})
-    row = ask(zone, World(environment.model_copy(update={"network": there})))["zone usw2-az9"]
-    assert row.level == "red" and "usw2-az2" in row.do
-    states: list[dict[str, Any]] = [
-        {"ZoneId": "usw2-az2", "ZoneName": "us-west-2a", "State": "available", "OptInStatus": "not-opted-in"}
-    ]
-    world = World(environment)
-    answer(
-        world.account.client("ec2"), "DescribeAvailabilityZones", lambda asked: {"AvailabilityZones": states}
-    )
-    assert "modify-availability-zone-group" in ask(zone, world)["zone usw2-az2"].do
-    for state, level in (("impaired", "yellow"), ("pondering", "unknown")):
-        states[0] = {"ZoneId": "usw2-az2", "ZoneName": "us-west-2a", "State": state}
-        assert ask(zone, world)["zone usw2-az2"].level == level
-
-
-def test_offerings_elsewhere_are_named() -> None:
-    offered = [
-        {"InstanceType": "trn2.48xlarge", "LocationType": "availability-zone-id", "Location": "use2-az1"},
-        {"InstanceType": "m5.2xlarge", "LocationType": "availability-zone-id", "Location": "use2-az3"},
-    ]
-    for name, level in (
-        ("eks-trn2", "red"),
-        ("trainium", "yellow"),
-    ):  # HyperPod's nodes are not the account's
-        world = World(shipped(name))
-        answer(
-            world.account.client("ec2"),
-            "DescribeInstanceTypeOfferings",
-            lambda asked: {"InstanceTypeOfferings": offered},
-        )
-        row = ask(zone, world)[f"trn2.48xlarge in {world.environment.network.zone_id}"]
-        assert row.level == level and "use2-az1" in row.do
-
-
-def test_types_that_a_local_zone_lacks_are_named_with_group_and_zones() -> None:
-    def offered(asked: Any) -> dict[str, Any]:
-        rows = [("m7g.4xlarge", "use1-az4"), ("m7g.xlarge", "use1-az6")]
-        return {"InstanceTypeOfferings": [{"InstanceType": one, "Location": zone} for one, zone in rows]}
-
-    world = World(shipped("parallelcluster-gb200"))
-    answer(world.account.client("ec2"), "DescribeInstanceTypeOfferings", offered)
-    found = ask(zone, world)
-
-    assert found["m7g.4xlarge in use1-az4"].level == "green"
-    login, nodes = found["m7g.xlarge in use1-az4"], found["p6e-gb200.36xlarge in use1-dfw2-az1"]
-    assert (login.level, nodes.level) == ("red", "red")
-    assert "does not offer it to login" in login.found and login.do.endswith("use1-az6")
-    assert "does not offer it to gb200" in nodes.found and nodes.do.endswith("none")
 
 
 def test_roles_that_the_file_names() -> None:

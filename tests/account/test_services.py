@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from hyperpod_service import account, answer
 from project import ROOT
 
@@ -14,15 +15,11 @@ from ultracluster.config import load
 from ultracluster.config.kubernetes import Eks, Karpenter
 from ultracluster.model import TRAITS, Cluster, resolve
 
+__all__ = ["keys"]
+
 
 def shipped(name: str) -> Cluster:
     return resolve(load(ROOT / "environments" / f"{name}.yaml").environment)
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from hyperpod_service import HyperPod, account, group
 from project import ROOT
 from ruamel.yaml import YAML
@@ -18,12 +19,9 @@ from ultracluster.account.nodes.node import Outcome
 from ultracluster.cli.main import app
 from ultracluster.model import resolve
 
+__all__ = ["keys"]
+
 RUNS = {"CurrentImageReleaseVersion": "2.1.0"}
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
 def found(

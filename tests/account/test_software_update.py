@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from botocore.exceptions import ReadTimeoutError
 from hyperpod_service import HyperPod, account, group, refusal
 from typer.testing import CliRunner
@@ -17,14 +18,9 @@ from ultracluster.account.aws import Account
 from ultracluster.account.nodes.hyperpod import read_cluster
 from ultracluster.cli.main import app
 
+__all__ = ["keys"]
+
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from botocore.exceptions import EndpointConnectionError
 from capacity_market import AFTER, CLOSED, PREFIXES, World, block, denied, plan
 from capacity_market import world as empty_world
@@ -14,10 +15,7 @@ from hyperpod_service import refusal
 from ultracluster.capacity.everywhere import Everywhere, Regions, everywhere
 from ultracluster.capacity.search import Wish, wish_for, wishes_for
 
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
+__all__ = ["keys"]
 
 
 def find(world: World, *wishes: Wish, named: tuple[str, ...] = ()) -> Everywhere:

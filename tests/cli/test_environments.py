@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from hyperpod_service import HyperPod, account
 from hyperpod_service import answer as answers
-from nodes_support import Slurm, copied, keys, node_id, slurm
+from nodes_support import Slurm, copied, node_id, slurm
 from typer.testing import CliRunner
 
 from ultracluster.account import aws

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from command_line import ultracluster
 from command_tree import commands
 from hostile_account import NODE, hostile_account
@@ -32,6 +33,8 @@ from ultracluster.cli.main import app
 from ultracluster.cli.progress import LINE, LateBar, bars, working
 from ultracluster.config.loader import Loaded
 from ultracluster.project.ledger import Intent, exclusive
+
+__all__ = ["keys"]
 
 DRAWN = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h", re.DOTALL)
 """From the moment at which rich hides the cursor to that at which it shows it again."""
@@ -73,16 +76,6 @@ WORDS: dict[str, list[str]] = {
     "wait": ["{dev}"],
 }
 """A line for each command that may wait for AWS or for a synth."""
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
 @pytest.fixture

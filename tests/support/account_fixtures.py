@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,16 +14,25 @@ from typing import Any
 
 import artifact_server
 import pytest
+from botocore.client import BaseClient
 from needs import need
 
 RELEASE = "2030.01"
 
 
 @pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Credentials that lead nowhere, and no settings of this machine."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def only_documented_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What the package itself asks of AWS in any of these tests is in permissions.json."""
-    from botocore.client import BaseClient
-
     made: set[tuple[str, str]] = set()
     real: Any = BaseClient._make_api_call
 
@@ -153,8 +163,6 @@ def signers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Signer, 
     """The right key and a stranger's."""
     need("gpg")
     # a socket of gpg-agent wants a short path
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="gpg") as home:
         made = Signer(Path(home), "right"), Signer(Path(home), "stranger")
         yield made

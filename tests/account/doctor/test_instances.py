@@ -8,33 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import pytest
+from account_fixtures import keys
 from hyperpod_service import BORN, account, answer, refusal
 from kubernetes_service import kubernetes_node, serve_cluster, serving
 from moto import mock_aws
+from nodes_support import other
 
 from ultracluster.account.doctor import examine
 from ultracluster.account.doctor.logs import error_lines
-from ultracluster.config import Environment, load
 from ultracluster.model import resolve
+
+__all__ = ["keys"]
 
 DEV = Path(__file__).parents[3] / "environments" / "dev.yaml"
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-
-
-def other(kind: str) -> Environment:
-    """The example of an orchestrator, under another name."""
-    file = {"parallelcluster": "parallelcluster-p5", "pcs": "pcs-p6-b200", "eks": "eks-p5en"}[kind]
-    return load(DEV.with_name(f"{file}.yaml")).environment.model_copy(update={"name": "hpc"})
 
 
 @mock_aws

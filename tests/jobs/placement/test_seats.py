@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from account_fixtures import keys
 from hyperpod_service import HyperPod, account, answer, refusal
-from nodes_support import DEV, keys
+from nodes_support import DEV
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
