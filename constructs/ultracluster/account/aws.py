@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import boto3  # pyright: ignore[reportMissingTypeStubs]
 from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStubs]
@@ -36,8 +38,34 @@ ATTEMPTS = 8
 mode slows down by itself while a service throttles (Boto3 guide, "Retries")."""
 
 
+_Answer = TypeVar("_Answer")
+
+
 class AccountError(Exception):
     """The account cannot be used; the message is one line that says why and what to do."""
+
+
+@contextmanager
+def plain_errors(about: str = "") -> Generator[None]:
+    """Let what boto3 raises end as an `AccountError`, whose line begins with `about`."""
+    try:
+        yield
+    except AWS_ERRORS as error:
+        raise AccountError(about + explain(error)) from None
+
+
+def existing(call: Callable[[], _Answer], *codes: str) -> _Answer | None:
+    """Return the answer of a call, or None where AWS says that there is no such thing.
+
+    Args:
+        codes: error codes that say so. CloudFormation has none for a stack: its message is known here.
+    """
+    try:
+        return call()
+    except AWS_ERRORS as error:
+        if code(error) in codes or (code(error) == "ValidationError" and "does not exist" in message(error)):
+            return None
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +95,11 @@ class Account:
         Raises:
             AccountError: there is no such profile, or no Region is given anywhere.
         """
-        try:
+        with plain_errors():
             # the SDK itself knows only AWS_DEFAULT_REGION; the AWS CLI and Lambda set AWS_REGION
             self._session: Any = boto3.Session(
                 profile_name=profile, region_name=region or os.environ.get("AWS_REGION")
             )
-        except AWS_ERRORS as error:
-            raise AccountError(explain(error)) from None
         if not self._session.region_name:
             raise AccountError(explain(known.NoRegionError()))
         under_way.watch(self._session.events)
@@ -115,13 +141,11 @@ class Account:
         Raises:
             AccountError: there are none.
         """
-        try:
-            found = self._session.get_credentials()
-            if found is None:
+        with plain_errors():
+            credentials = self._session.get_credentials()
+            if credentials is None:
                 raise known.NoCredentialsError
-            return found.get_frozen_credentials()
-        except AWS_ERRORS as error:
-            raise AccountError(explain(error)) from None
+            return credentials.get_frozen_credentials()
 
     def identity(self) -> Identity:
         """Whose credentials these are (`sts:GetCallerIdentity`, which needs no permission); asked once.
@@ -131,10 +155,8 @@ class Account:
         """
         if self._identity is None:
             sts = self.client("sts")
-            try:
+            with plain_errors():
                 answer = sts.get_caller_identity()
-            except AWS_ERRORS as error:
-                raise AccountError(explain(error)) from None
             self._identity = Identity(str(answer["Account"]), str(answer["Arn"]))
         return self._identity
 

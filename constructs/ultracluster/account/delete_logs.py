@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain
+from ultracluster.account.aws import Account, existing, plain_errors
 
 
 def delete_logs(account: Account, name: str) -> None:
@@ -11,8 +11,6 @@ def delete_logs(account: Account, name: str) -> None:
     Raises:
         AccountError: CloudWatch Logs refuses.
     """
-    try:
-        account.client("logs").delete_log_group(logGroupName=name)
-    except AWS_ERRORS as error:
-        if code(error) != "ResourceNotFoundException":
-            raise AccountError(explain(error)) from None
+    logs = account.client("logs")
+    with plain_errors():
+        existing(lambda: logs.delete_log_group(logGroupName=name), "ResourceNotFoundException")

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain, plain_errors
 from ultracluster.account.nodes.node import Node
 from ultracluster.config.plain_text import one_line
 
@@ -54,10 +54,8 @@ class KubernetesApi:
         """
         self._account, self.cluster = account, cluster
         eks = account.client("eks")
-        try:
+        with plain_errors():
             found: dict[str, Any] = eks.describe_cluster(name=cluster)["cluster"]
-        except AWS_ERRORS as error:
-            raise AccountError(explain(error)) from None
         self.endpoint = str(found.get("endpoint", ""))
         if not self.endpoint.startswith("https://"):
             raise AccountError(f"the EKS cluster {cluster} has no endpoint yet ({found.get('status', '')})")

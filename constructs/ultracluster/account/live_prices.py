@@ -238,16 +238,12 @@ def _products(account: Account, query: _Query) -> Iterator[dict[str, Any]]:
         {"Type": "CONTAINS" if name == "usagetype" else "TERM_MATCH", "Field": name, "Value": value}
         for name, value in query.filters.items()
     ]
-    token: dict[str, str] = {}
-    while True:
-        answer = pricing.get_products(
-            ServiceCode=query.service, Filters=filters, FormatVersion="aws_v1", MaxResults=100, **token
-        )
-        for product in answer.get("PriceList", ()):
+    pages = pricing.get_paginator("get_products").paginate(
+        ServiceCode=query.service, Filters=filters, FormatVersion="aws_v1", MaxResults=100
+    )
+    for page in pages:
+        for product in page.get("PriceList", ()):
             yield _object(json.loads(product))
-        if not answer.get("NextToken"):
-            return
-        token = {"NextToken": answer["NextToken"]}
 
 
 def _prices(item: dict[str, Any], query: _Query) -> Iterator[tuple[float, str, str]]:

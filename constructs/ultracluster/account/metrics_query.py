@@ -23,7 +23,7 @@ from botocore.utils import (  # pyright: ignore[reportMissingTypeStubs]
     get_environ_proxies,  # pyright: ignore[reportUnknownVariableType]
 )
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import Account, AccountError, plain_errors
 from ultracluster.config.observability import remote_write_url, workspace_place
 from ultracluster.config.plain_text import visible
 
@@ -91,7 +91,7 @@ class MetricsQuery:
         raise AssertionError("unreachable")
 
     def _send(self, body: str) -> Any:
-        try:
+        with plain_errors("the Prometheus workspace: "):
             request = AWSRequest(
                 method="POST",
                 url=self._url,
@@ -101,8 +101,6 @@ class MetricsQuery:
             signer: Any = SigV4Auth(self._credentials(), "aps", self._region)
             signer.add_auth(request)
             return self._http.send(request.prepare())
-        except AWS_ERRORS as error:
-            raise AccountError(f"the Prometheus workspace: {explain(error)}") from None
 
     def _credentials(self) -> Any:
         if not self._role:
@@ -110,10 +108,8 @@ class MetricsQuery:
         with self._lock:
             if self._signer is None:
                 sts = self._account.client("sts")
-                try:
+                with plain_errors(f"role {self._role} of the workspace: "):
                     given = sts.assume_role(RoleArn=self._role, RoleSessionName="ultracluster-doctor")
-                except AWS_ERRORS as error:
-                    raise AccountError(f"role {self._role} of the workspace: {explain(error)}") from None
                 keys = given["Credentials"]
                 self._signer = Credentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
             return self._signer

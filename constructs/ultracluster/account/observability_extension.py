@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain
+from ultracluster.account.aws import Account, AccountError, existing, plain_errors
 from ultracluster.account.nodes.hyperpod import LiveCluster, read_cluster
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
@@ -118,7 +118,7 @@ def find(account: Account, cluster_arn: str) -> Found | None:
         AccountError: it cannot be read.
     """
     client = account.client("sagemaker")
-    try:
+    with plain_errors():
         pages = client.get_paginator("list_cluster_extensions").paginate(ClusterArn=cluster_arn)
         arns = [
             str(one["ExtensionArn"])
@@ -127,19 +127,15 @@ def find(account: Account, cluster_arn: str) -> Found | None:
             if one["ExtensionName"] == NAME
         ]
         return _described(account, cluster_arn, arns[0]) if arns else None
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
 
 
 def _described(account: Account, cluster_arn: str, arn: str) -> Found | None:
-    try:
-        answer = account.client("sagemaker").describe_cluster_extension(
-            ClusterArn=cluster_arn, ExtensionArn=arn
-        )
-    except AWS_ERRORS as error:
-        if code(error) in ("ResourceNotFound", "ResourceNotFoundException"):
-            return None  # it has gone since
-        raise
+    sagemaker, absent = account.client("sagemaker"), ("ResourceNotFound", "ResourceNotFoundException")
+    answer = existing(
+        lambda: sagemaker.describe_cluster_extension(ClusterArn=cluster_arn, ExtensionArn=arn), *absent
+    )
+    if answer is None:
+        return None  # it has gone since
     details, summary = answer["ExtensionDetails"], answer.get("NodeSummary", {})
     return Found(
         arn=arn,
@@ -257,7 +253,7 @@ def carry_out(
         AccountError: AWS refuses it.
     """
     client, request = account.client("sagemaker"), _request(cluster_arn, step)
-    try:
+    with plain_errors():
         match step.action:
             case "create":
                 if tags:
@@ -269,8 +265,6 @@ def carry_out(
                 answer = client.delete_cluster_extension(ClusterArn=cluster_arn, ExtensionArn=step.arn)
             case "none" | "wait" | "refuse":
                 return step.arn
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     return str(answer["ExtensionArn"])
 
 

@@ -7,7 +7,7 @@ import binascii
 from dataclasses import dataclass, field
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import Account, AccountError, plain_errors
 from ultracluster.model import Cluster
 
 
@@ -28,7 +28,7 @@ def rest_key(account: Account, cluster: Cluster) -> RestKey:
         AccountError: there is no REST API, or AWS does not let these credentials read the key.
     """
     name = cluster.cluster_name
-    try:
+    with plain_errors():
         found = account.client("pcs").get_cluster(clusterIdentifier=name)["cluster"]
         secret: dict[str, str] = found.get("slurmConfiguration", {}).get("jwtAuth", {}).get("jwtKey", {})
         if not secret:
@@ -36,8 +36,6 @@ def rest_key(account: Account, cluster: Cluster) -> RestKey:
         answer = account.client("secretsmanager").get_secret_value(
             SecretId=secret["secretArn"], VersionId=secret["secretVersion"]
         )
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     try:
         key = base64.b64decode(answer["SecretString"], validate=True)
     except (KeyError, binascii.Error):

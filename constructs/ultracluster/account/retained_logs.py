@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, message
+from ultracluster.account.aws import Account, plain_errors
+from ultracluster.account.stack_outputs import existing_stacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,12 @@ def retained_logs(account: Account, name: str) -> RetainedLogs | None:
         AccountError: CloudWatch Logs cannot be asked.
     """
     logs = account.client("logs")
-    try:
+    with plain_errors():
         groups = logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"]
         found = next((one for one in groups if one["logGroupName"] == name), None)
         if found is None:
             return None
         streams = logs.describe_log_streams(logGroupName=name, limit=1)["logStreams"]
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     return RetainedLogs(name, found.get("storedBytes", 0) / 1e6, empty=not streams)
 
 
@@ -55,10 +54,4 @@ def stack_exists(account: Account, name: str) -> bool:
     Raises:
         AccountError: CloudFormation cannot be asked.
     """
-    try:
-        account.client("cloudformation").describe_stacks(StackName=name)
-    except AWS_ERRORS as error:
-        if code(error) == "ValidationError" and "does not exist" in message(error):
-            return False
-        raise AccountError(explain(error)) from None
-    return True
+    return any(existing_stacks(account, [name]))

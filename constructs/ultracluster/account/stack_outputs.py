@@ -1,11 +1,25 @@
-"""What deployed CloudFormation stacks give out."""
+"""What deployed CloudFormation stacks are and give out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, message
+from ultracluster.account.aws import Account, existing, plain_errors
+
+
+def existing_stacks(account: Account, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The stacks of these names that exist, as CloudFormation describes them.
+
+    Raises:
+        AccountError: AWS could not be asked.
+    """
+    cloudformation = account.client("cloudformation")
+    for name in names:
+        with plain_errors():
+            answer = existing(lambda name=name: cloudformation.describe_stacks(StackName=name))
+        if answer:
+            yield answer["Stacks"][0]
 
 
 def stack_outputs(account: Account, stacks: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -14,16 +28,9 @@ def stack_outputs(account: Account, stacks: Iterable[str]) -> dict[str, dict[str
     Raises:
         AccountError: AWS could not be asked.
     """
-    cloudformation = account.client("cloudformation")
-    found: dict[str, dict[str, str]] = {}
-    for name in stacks:
-        try:
-            answer: dict[str, Any] = cloudformation.describe_stacks(StackName=name)
-        except AWS_ERRORS as error:
-            # CloudFormation has no error code of its own for a stack that is not there
-            if code(error) == "ValidationError" and "does not exist" in message(error):
-                continue
-            raise AccountError(explain(error)) from None
-        outputs: list[dict[str, str]] = answer["Stacks"][0].get("Outputs", [])
-        found[name] = {output["OutputKey"]: output["OutputValue"] for output in outputs}
-    return found
+    return {
+        stack["StackName"]: {
+            output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])
+        }
+        for stack in existing_stacks(account, stacks)
+    }

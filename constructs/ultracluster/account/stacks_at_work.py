@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, message
+from ultracluster.account.aws import Account
+from ultracluster.account.stack_outputs import existing_stacks
 
 _NOT_AT_WORK = "REVIEW_IN_PROGRESS"
 """A change set was made for a stack that is not there yet, and nobody executes it (CloudFormation User Guide,
@@ -34,19 +34,11 @@ def stacks_at_work(account: Account, names: Iterable[str]) -> list[StackAtWork]:
     Raises:
         AccountError: CloudFormation cannot be asked.
     """
-    cloudformation = account.client("cloudformation")
-    found: list[StackAtWork] = []
-    for name in names:
-        try:
-            answer: dict[str, Any] = cloudformation.describe_stacks(StackName=name)
-        except AWS_ERRORS as error:
-            if code(error) == "ValidationError" and "does not exist" in message(error):
-                continue
-            raise AccountError(explain(error)) from None
-        stack: dict[str, Any] = answer["Stacks"][0]
+    at_work: list[StackAtWork] = []
+    for stack in existing_stacks(account, names):
         status = str(stack["StackStatus"])
         if status.endswith("_IN_PROGRESS") and status != _NOT_AT_WORK:
             times = [stack.get(key) for key in ("DeletionTime", "LastUpdatedTime", "CreationTime")]
-            since = next((one for one in times if isinstance(one, datetime)), None)
-            found.append(StackAtWork(name, status, since))
-    return found
+            since = next((time for time in times if isinstance(time, datetime)), None)
+            at_work.append(StackAtWork(str(stack["StackName"]), status, since))
+    return at_work

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import Account, plain_errors
 from ultracluster.capacity.owned import zone_ids
 from ultracluster.capacity.search import Offer
 
@@ -35,10 +35,8 @@ def purchases(account: Account, offer: Offer) -> list[Purchase]:
         AccountError: AWS cannot be asked.
     """
     find = _blocks if offer.wish.kind == "capacity-block" else _plans
-    try:
+    with plain_errors():
         return list(find(account, offer.wish.instance_type, offer.zones[0], offer.start))
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
 
 
 def _blocks(account: Account, instance_type: str, zone_id: str, start: datetime) -> Iterator[Purchase]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import Account, AccountError, plain_errors
 from ultracluster.account.grafana.workspace import Workspace
 from ultracluster.model.cluster import Cluster
 from ultracluster.model.observability import observability_of
@@ -32,12 +32,10 @@ def missing_admins(account: Account, cluster: Cluster, workspace: Workspace) -> 
     if not named:
         return []
     grafana = account.client("grafana")
-    try:
+    with plain_errors():
         pages: list[dict[str, Any]] = list(
             grafana.get_paginator("list_permissions").paginate(workspaceId=workspace.id)
         )
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     there = {
         (one["user"]["type"], one["user"]["id"])
         for page in pages
@@ -55,15 +53,13 @@ def admit(account: Account, workspace: Workspace, person: Person) -> None:
     """
     kind, identity = person
     grafana = account.client("grafana")
-    try:
+    with plain_errors():
         answer: dict[str, Any] = grafana.update_permissions(
             workspaceId=workspace.id,
             updateInstructionBatch=[
                 {"action": "ADD", "role": "ADMIN", "users": [{"id": identity, "type": kind}]}
             ],
         )
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     if errors := answer.get("errors"):
         raise AccountError(
             f"AWS did not make {identity} an administrator of {workspace.id}: {errors[0]['message']}"

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain, plain_errors
 
 ACCOUNT = "ultracluster"
 """Name of the service account."""
@@ -37,7 +37,7 @@ def short_token(account: Account, workspace: str, *, now: datetime | None = None
     """
     grafana = account.client("grafana")
     moment = now or datetime.now(UTC)
-    try:
+    with plain_errors():
         holder = _holder(grafana, workspace)
         for old in _tokens(grafana, workspace, holder):
             if str(old["name"]).startswith(PREFIX) and old["expiresAt"] < moment:
@@ -50,8 +50,6 @@ def short_token(account: Account, workspace: str, *, now: datetime | None = None
             name=f"{PREFIX}{uuid4().hex[:12]}",
             secondsToLive=LIFE,
         )
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     made: dict[str, Any] = answer["serviceAccountToken"]
     failed: AccountError | None = None
     left = ""

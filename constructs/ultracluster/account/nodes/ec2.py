@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, explain, plain_errors
 from ultracluster.account.nodes.node import Action, Node, Outcome, chunks, nearest, result_of
 from ultracluster.account.services import Marks, service_of
 from ultracluster.model import Cluster
@@ -32,7 +32,7 @@ def list_nodes(account: Account, cluster: Cluster) -> list[Node]:
     ec2 = account.client("ec2")
     states = [state for state in STATES if state != "terminated"]
     found: dict[str, Node] = {}
-    try:
+    with plain_errors():
         marks = service.marks(account, cluster)
         for key, values in marks.values.items():
             if not values:
@@ -45,8 +45,6 @@ def list_nodes(account: Account, cluster: Cluster) -> list[Node]:
                 for reservation in page.get("Reservations", []):
                     for instance in reservation["Instances"]:
                         found[instance["InstanceId"]] = _node(instance, marks)
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     return sorted(found.values(), key=lambda node: (node.group, node.name))
 
 
@@ -57,11 +55,9 @@ def describe_node(account: Account, node: Node) -> dict[str, Any]:
         AccountError: it cannot be read.
     """
     ec2 = account.client("ec2")
-    try:
+    with plain_errors():
         answer = ec2.describe_instances(InstanceIds=[node.id])
         checks = ec2.describe_instance_status(InstanceIds=[node.id], IncludeAllInstances=True)
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     described = dict(answer["Reservations"][0]["Instances"][0])
     described["StatusChecks"] = [
         {key: entry[key] for key in ("InstanceStatus", "SystemStatus", "Events") if key in entry}

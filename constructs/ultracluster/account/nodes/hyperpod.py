@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, plain_errors
 from ultracluster.account.nodes.node import Action, Node, Outcome, nearest
 
 STATUSES = (
@@ -99,13 +99,11 @@ def list_nodes(account: Account, cluster: LiveCluster, controllers: Collection[s
     request: dict[str, Any] = {"ClusterName": cluster.name, "PaginationConfig": {"PageSize": 100}}
     if cluster.continuous:
         request["IncludeNodeLogicalIds"] = True
-    try:
+    with plain_errors():
         pages = sagemaker.get_paginator("list_cluster_nodes").paginate(**request)
         found = [
             _node(entry, cluster, controllers) for page in pages for entry in page["ClusterNodeSummaries"]
         ]
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     return sorted(found, key=lambda node: (node.group, node.name))
 
 
@@ -116,13 +114,11 @@ def describe_node(account: Account, cluster: LiveCluster, node: Node) -> dict[st
         AccountError: it cannot be read.
     """
     sagemaker = account.client("sagemaker")
-    try:
+    with plain_errors():
         if node.id:
             answer = sagemaker.describe_cluster_node(ClusterName=cluster.name, NodeId=node.id)
         else:
             answer = sagemaker.describe_cluster_node(ClusterName=cluster.name, NodeLogicalId=node.logical_id)
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     return dict(answer["NodeDetails"])
 
 

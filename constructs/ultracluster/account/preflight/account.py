@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ultracluster.account.aws import AWS_ERRORS, Account, code
+from ultracluster.account.aws import Account, existing
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.account.services import service_of
 from ultracluster.config.governance import CDK_QUALIFIER
@@ -51,14 +51,12 @@ def _bootstrap(situation: Situation) -> Iterator[Row]:
     do = (
         f"npx aws-cdk@{pinned_cdk()} bootstrap{options} aws://{situation.account.identity().account}/{region}"
     )
-    try:
-        value = situation.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
-    except AWS_ERRORS as error:
-        if code(error) != "ParameterNotFound":
-            raise
+    answer = existing(lambda: situation.client("ssm").get_parameter(Name=parameter), "ParameterNotFound")
+    if answer is None:
         under = f" under the qualifier {own}" if own else ""
         yield Row(what, "red", f"this account is not bootstrapped in {region}{under}", do)
         return
+    value = answer["Parameter"]["Value"]
     if not value.isdigit():
         yield Row(what, "unknown", f"{parameter} holds {value!r}, no version", do)
     elif int(value) < BOOTSTRAP:

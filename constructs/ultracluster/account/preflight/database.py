@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.account.aws import AWS_ERRORS, code, message
+from ultracluster.account.aws import existing
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.storage import RdsMySql
 from ultracluster.software.versions import Version
@@ -50,14 +50,10 @@ def _version(situation: Situation, wanted: str) -> Iterator[Row]:
 
 def _is_deployed(situation: Situation) -> bool:
     pages = situation.client("cloudformation").get_paginator("list_stack_resources")
-    try:
-        return any(
-            one["ResourceType"] == "AWS::RDS::DBInstance"
-            and one["ResourceStatus"] not in ("CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_COMPLETE")
-            for page in pages.paginate(StackName=situation.environment.stack_name("storage"))
-            for one in page["StackResourceSummaries"]
-        )
-    except AWS_ERRORS as error:
-        if code(error) != "ValidationError" or "does not exist" not in message(error):
-            raise
-        return False
+    stack = situation.environment.stack_name("storage")
+    return any(
+        row["ResourceType"] == "AWS::RDS::DBInstance"
+        and row["ResourceStatus"] not in ("CREATE_IN_PROGRESS", "CREATE_FAILED", "DELETE_COMPLETE")
+        for page in existing(lambda: list(pages.paginate(StackName=stack))) or ()
+        for row in page["StackResourceSummaries"]
+    )

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from ultracluster.account.aws import AWS_ERRORS, code, message
+from ultracluster.account.aws import existing
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.catalog.eks import ami_type
 from ultracluster.catalog.images import Family, Image, images, newest
@@ -63,13 +63,9 @@ def _unlocked(situation: Situation, unlocked: Mapping[str, str]) -> Iterator[Row
     """Report unlocked images: a note before the first deploy, which locks them, a finding afterwards."""
     groups, environment = ", ".join(unlocked), situation.environment
     stack = environment.stack_name("cluster")
-    try:
-        stacks = situation.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        status = next((str(one["StackStatus"]) for one in stacks if one["StackName"] == stack), "")
-    except AWS_ERRORS as error:
-        if code(error) != "ValidationError" or "does not exist" not in message(error):
-            raise
-        status = ""
+    answer = existing(lambda: situation.client("cloudformation").describe_stacks(StackName=stack))
+    stacks: list[dict[str, Any]] = answer["Stacks"] if answer else []
+    status = next((str(row["StackStatus"]) for row in stacks if row["StackName"] == stack), "")
     if status in ("", "REVIEW_IN_PROGRESS", "DELETE_COMPLETE"):
         yield Row(_LOCKED, "green", f"not yet those of {groups}: `ultracluster deploy` locks them first")
         return
@@ -221,16 +217,12 @@ def _hyperpod(situation: Situation, what: str, group: Group) -> Answer:
 
 def _running(situation: Situation, name: str) -> str:
     """What the group runs where the cluster is there already; empty otherwise."""
-    try:
-        answer = situation.client("sagemaker").describe_cluster(
-            ClusterName=situation.environment.cluster_name
-        )
-    except AWS_ERRORS as error:
-        if code(error) in ("ResourceNotFound", "ValidationException"):
-            return ""
-        raise
-    rows = [one for one in answer.get("InstanceGroups", []) if one.get("InstanceGroupName") == name]
-    row: dict[str, Any] = rows[0] if rows else {}
+    sagemaker, cluster = situation.client("sagemaker"), situation.environment.cluster_name
+    absent = ("ResourceNotFound", "ValidationException")
+    answer = existing(lambda: sagemaker.describe_cluster(ClusterName=cluster), *absent)
+    groups: list[dict[str, Any]] = answer.get("InstanceGroups", []) if answer else []
+    empty: dict[str, Any] = {}
+    row = next((group for group in groups if group.get("InstanceGroupName") == name), empty)
     return str(row.get("CurrentImageReleaseVersion") or row.get("CurrentImageId") or "")
 
 
@@ -328,9 +320,5 @@ def _described(situation: Situation, ami: str) -> dict[str, Any]:
 
 def _parameter(situation: Situation, name: str) -> str | None:
     """The value of a public parameter; None where the Region has none of this name."""
-    try:
-        return str(situation.client("ssm").get_parameter(Name=name)["Parameter"]["Value"])
-    except AWS_ERRORS as error:
-        if code(error) != "ParameterNotFound":
-            raise
-        return None
+    answer = existing(lambda: situation.client("ssm").get_parameter(Name=name), "ParameterNotFound")
+    return str(answer["Parameter"]["Value"]) if answer else None

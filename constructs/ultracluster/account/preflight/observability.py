@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import cast
 
-from ultracluster.account.aws import AWS_ERRORS, code
+from ultracluster.account.aws import existing
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.observability import workspace_place
 from ultracluster.model.observability import observability_of
@@ -39,15 +39,12 @@ def _workspace(situation: Situation, arn: str) -> Iterator[Row]:
     if account != situation.account.identity().account:
         yield Row(what, "unknown", f"is of account {account}, which is not asked", f"see {SETUP}")
         return
-    try:
-        amp = situation.account.client("amp", region)
-        found = amp.describe_workspace(workspaceId=workspace)["workspace"]
-    except AWS_ERRORS as error:
-        if code(error) != "ResourceNotFoundException":
-            raise
+    amp = situation.account.client("amp", region)
+    answer = existing(lambda: amp.describe_workspace(workspaceId=workspace), "ResourceNotFoundException")
+    if answer is None:
         yield Row(what, "red", f"is not in {region}", "check id, account and Region, or leave workspace out")
         return
-    yield _state(what, str(found["status"]["statusCode"]))
+    yield _state(what, str(answer["workspace"]["status"]["statusCode"]))
 
 
 def _state(what: str, state: str) -> Row:
@@ -62,13 +59,12 @@ def _state(what: str, state: str) -> Row:
 
 def _topic(situation: Situation, arn: str) -> Iterator[Row]:
     what = f"topic {arn.rpartition(':')[2]}"
-    try:
-        found = situation.client("sns").get_topic_attributes(TopicArn=arn)["Attributes"]
-    except AWS_ERRORS as error:
-        if code(error) not in ("NotFound", "NotFoundException"):
-            raise
+    sns = situation.client("sns")
+    answer = existing(lambda: sns.get_topic_attributes(TopicArn=arn), "NotFound", "NotFoundException")
+    if answer is None:
         yield Row(what, "red", "is not there", "check name, account and Region, or leave topic_arn out")
         return
+    found = answer["Attributes"]
     if found.get("KmsMasterKeyId", "").endswith("alias/aws/sns"):
         yield Row(
             what,
@@ -138,13 +134,12 @@ def _many(value: object) -> list[object]:
 
 def _grafana(situation: Situation, workspace: str) -> Iterator[Row]:
     what = f"Grafana {workspace}"
-    try:
-        found = situation.client("grafana").describe_workspace(workspaceId=workspace)["workspace"]
-    except AWS_ERRORS as error:
-        if code(error) != "ResourceNotFoundException":
-            raise
+    grafana = situation.client("grafana")
+    answer = existing(lambda: grafana.describe_workspace(workspaceId=workspace), "ResourceNotFoundException")
+    if answer is None:
         yield Row(what, "red", f"is not in {situation.environment.region}", "check id, account and Region")
         return
+    found = answer["workspace"]
     yield _state(what, str(found["status"]))
     version = str(found.get("grafanaVersion", ""))
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from ultracluster.account.aws import AWS_ERRORS, code
+from ultracluster.account.aws import existing
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.storage import RdsMySql
@@ -47,11 +47,7 @@ def linked_roles(situation: Situation) -> list[str]:
 
 def _linked(situation: Situation, name: str) -> Iterator[Row]:
     iam, service = situation.client("iam"), LINKED[name]
-    try:
-        iam.get_role(RoleName=name)
-    except AWS_ERRORS as error:
-        if code(error) != "NoSuchEntity":
-            raise
+    if existing(lambda: iam.get_role(RoleName=name), "NoSuchEntity") is None:
         yield Row(
             name, "yellow", "is not there yet: the service makes it at first use, if it is let",
             f"aws iam create-service-linked-role --aws-service-name {service}",
@@ -92,16 +88,13 @@ def _principal(situation: Situation, arn: str) -> Iterator[Row]:
             arn, "yellow", f"belongs to account {parts[4]}", "make sure it exists: it cannot be seen here"
         )
         return
-    try:
+
+    def ask() -> object:
         if kind == "role":
-            iam.get_role(RoleName=name)
-        elif kind == "user":
-            iam.get_user(UserName=name)
-        else:
-            iam.get_policy(PolicyArn=arn)
-    except AWS_ERRORS as error:
-        if code(error) != "NoSuchEntity":
-            raise
+            return iam.get_role(RoleName=name)
+        return iam.get_user(UserName=name) if kind == "user" else iam.get_policy(PolicyArn=arn)
+
+    if existing(ask, "NoSuchEntity") is None:
         yield Row(arn, "red", f"there is no such {kind}", "make it, or name another one")
         return
     yield Row(arn, "green", f"the {kind} is there")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, code
+from ultracluster.account.aws import AWS_ERRORS, code, existing
 from ultracluster.account.preflight.rows import ALLOW, Question, Row, Situation
 from ultracluster.config.base import s3_place
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
@@ -44,11 +44,9 @@ def questions(situation: Situation) -> Iterator[Question]:
 
 def _file_system(situation: Situation, what: str, wanted: ExistingLustre | ExistingOpenZfs) -> Iterator[Row]:
     name = f"{what} {wanted.id}"
-    try:
-        answer = situation.client("fsx").describe_file_systems(FileSystemIds=[wanted.id])
-    except AWS_ERRORS as error:
-        if code(error) != "FileSystemNotFound":
-            raise
+    fsx = situation.client("fsx")
+    answer = existing(lambda: fsx.describe_file_systems(FileSystemIds=[wanted.id]), "FileSystemNotFound")
+    if answer is None:
         yield Row(name, "red", f"is not in {situation.environment.region}", "check id, account and Region")
         return
     found = answer["FileSystems"][0]
@@ -164,12 +162,8 @@ def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:
     """FSx's role for S3 reads and writes the bucket, by its policy and its key; else the association fails or
     ends as MISCONFIGURED (FSx for Lustre User Guide, Linking your file system to an S3 bucket)."""
     s3 = situation.client("s3")
-    try:
-        policy: dict[str, Any] = json.loads(s3.get_bucket_policy(Bucket=name)["Policy"])
-    except AWS_ERRORS as error:
-        if code(error) != "NoSuchBucketPolicy":
-            raise
-        policy = {}
+    answer = existing(lambda: s3.get_bucket_policy(Bucket=name), "NoSuchBucketPolicy")
+    policy: dict[str, Any] = json.loads(answer["Policy"]) if answer else {}
     statements: list[dict[str, Any]] = policy.get("Statement", [])
     denials = [one for one in statements if one.get("Effect") == "Deny" and not _only_tls(one)]
     what = f"bucket {name} policy"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from ultracluster.account.aws import AWS_ERRORS, Account, code
+from ultracluster.account.aws import Account, existing
 from ultracluster.account.services import Marks, service_of
 from ultracluster.catalog import instance_type
 from ultracluster.catalog.quotas import Quota, ec2_quota, quota, quota_by_type
@@ -154,12 +154,9 @@ class Usage:
     def _marks(self) -> Marks | None:
         """How the instances of the environment's own cluster are known; None where there is none."""
         service = service_of(self._cluster)
-        try:
-            return service.marks(self._account, self._cluster) if service else None
-        except AWS_ERRORS as error:
-            if code(error) == "ResourceNotFoundException":
-                return None
-            raise
+        if service is None:
+            return None
+        return existing(lambda: service.marks(self._account, self._cluster), "ResourceNotFoundException")
 
     def _vcpus(self, wanted: Quota) -> int:
         """vCPUs of running instances. A Capacity Block counts against no quota; a reservation without an

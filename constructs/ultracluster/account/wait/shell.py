@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import Account, plain_errors
 from ultracluster.account.nodes.node import Node, chunks
 
 DOCUMENT = "AWS-RunShellScript"
@@ -100,10 +100,8 @@ class RunCommand:
     def run(self, nodes: Sequence[Node], script: str, *, seconds: int = 90) -> Mapping[str, Answer]:
         answers: dict[str, Answer] = {}
         for chunk in chunks(list(nodes), AT_ONCE):
-            try:
+            with plain_errors():
                 answers |= self._run([node.id for node in chunk], command(script), seconds)
-            except AWS_ERRORS as error:
-                raise AccountError(explain(error)) from None
         return answers
 
     def _run(self, ids: list[str], line: str, seconds: int) -> dict[str, Answer]:

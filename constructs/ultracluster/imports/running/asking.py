@@ -7,7 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, is_credentials, message
+from ultracluster.account.aws import (
+    AWS_ERRORS,
+    Account,
+    AccountError,
+    code,
+    existing,
+    explain,
+    is_credentials,
+    message,
+)
 from ultracluster.catalog import region
 from ultracluster.config.kubernetes import Eks
 from ultracluster.config.parallelcluster import ParallelCluster
@@ -86,46 +95,38 @@ def _is_offered(account: Account, kind: str) -> bool:
 
 
 def _hyperpod(account: Account, name: str) -> dict[str, Any] | None:
-    try:
-        return dict(account.client("sagemaker").describe_cluster(ClusterName=name))
-    except AWS_ERRORS as error:
-        return _absent(error)
+    sagemaker = account.client("sagemaker")
+    return _answered(lambda: sagemaker.describe_cluster(ClusterName=name))
 
 
 def _eks(account: Account, name: str) -> dict[str, Any] | None:
-    try:
-        return dict(account.client("eks").describe_cluster(name=name)["cluster"])
-    except AWS_ERRORS as error:
-        return _absent(error)
+    eks = account.client("eks")
+    return _answered(lambda: eks.describe_cluster(name=name)["cluster"])
 
 
 def _pcs(account: Account, name: str) -> dict[str, Any] | None:
-    try:
-        return dict(account.client("pcs").get_cluster(clusterIdentifier=name)["cluster"])
-    except AWS_ERRORS as error:
-        return _absent(error)
+    pcs = account.client("pcs")
+    return _answered(lambda: pcs.get_cluster(clusterIdentifier=name)["cluster"])
 
 
 def _stack(account: Account, name: str) -> dict[str, Any] | None:
     """The stack of a cluster of ParallelCluster 3, which has the cluster's name."""
-    try:
-        stacks = account.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
-    except AWS_ERRORS as error:
-        if code(error) == "ValidationError" and "does not exist" in message(error):
-            return None
-        return _absent(error)
-    for stack in stacks:
+    cloudformation = account.client("cloudformation")
+    answer = _answered(lambda: cloudformation.describe_stacks(StackName=name)) or {}
+    for stack in answer.get("Stacks", []):
         if any(tag.get("Key") == PCLUSTER_VERSION for tag in stack.get("Tags", [])):
             return dict(stack)
     return None
 
 
-def _absent(error: Exception) -> None:
-    """None where the service says that there is no such thing; its error otherwise."""
-    if code(error) not in _NONE and not (
-        "not found" in message(error) and code(error) == "ValidationException"
-    ):
-        raise error
+def _answered(call: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    """Return an answer, or None where the service says that there is no such cluster."""
+    try:
+        return existing(call, *_NONE)
+    except AWS_ERRORS as error:
+        if "not found" in message(error) and code(error) == "ValidationException":
+            return None
+        raise
 
 
 _ASK: dict[str, Callable[[Account, str], dict[str, Any] | None]] = {
