@@ -9,34 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ultracluster.config.plain_text import one_line
-from ultracluster.imports.ledger import SILENT, Ledger, Part, Reason
+from ultracluster.imports.ledger import Ledger, Part
 from ultracluster.imports.outcome import Drafted
-
-_ENROOT: Reason = (
-    "containers are one of the things that nodes are made for, and cannot be switched off",
-    "nothing to do: Docker, Enroot and Pyxis are steps of the release",
-)
-_DIRECTORY: Reason = (
-    "accounts from a directory need its password as a secret, which no file should hold",
-    "write `directory` (kind, uris, search_base, bind_dn, password_secret_arn), see docs/directory.md",
-)
-_METRICS: Reason = (
-    "metrics are collected by the environment's own agents, for the controller, too",
-    "write `observability`; `workspace` names a workspace of Prometheus that exists",
-)
-REASONS: dict[str, Reason] = {
-    "enable_observability": _METRICS,
-    "ObservabilityConfig": _METRICS,
-    "prometheus_remote_write_url": _METRICS,
-    "SssdConfig": _DIRECTORY,
-    "enable_slurm_log_rotation": SILENT,
-    "nccl_metrics_enabled": _METRICS,
-    "slurm_account": ("accounts of Slurm are those of teams", "write `teams` with their users"),
-    "shared_filesystem_mount": (
-        "homes are on OpenZFS, or below the Lustre file system",
-        "write storage.openzfs for homes",
-    ),
-}
+from ultracluster.imports.reasons import reasons
 
 _NAMES = ("Config", "ObservabilityConfig", "SssdConfig")
 _SECRETS = ("ldap_default_authtok",)
@@ -113,7 +88,7 @@ def add(draft: Drafted, where: str, data: Mapping[str, Any]) -> None:
     Args:
         where: name of the file.
     """
-    notes = Ledger(reasons=REASONS)
+    notes = Ledger(reasons=reasons("base config"))
     part = notes.part(data, where)
     if is_people(data):
         _users(part, draft, notes)
@@ -145,7 +120,11 @@ def add_scripts(draft: Drafted, names: Iterable[str]) -> None:
 def _switches(part: Part, draft: Drafted, notes: Ledger) -> None:
     config = part.part("Config")
     if config.flag("enable_docker_enroot_pyxis") is False:
-        notes.changed(config.place("enable_docker_enroot_pyxis"), *_ENROOT)
+        notes.changed(
+            config.place("enable_docker_enroot_pyxis"),
+            "containers are one of the things that nodes are made for, and cannot be switched off",
+            "nothing to do: Docker, Enroot and Pyxis are steps of the release",
+        )
     if config.flag("enable_pam_slurm_adopt"):
         draft.data["access"] = {"node_ssh": "jobs"}
     bucket, mounted = config.text("s3_bucket"), config.flag("enable_mount_s3")
@@ -161,11 +140,11 @@ def _switches(part: Part, draft: Drafted, notes: Ledger) -> None:
     if not observed:
         part.any("ObservabilityConfig")
     else:
-        notes.left(config.place("enable_observability"), *_METRICS)
+        notes.left(config.place("enable_observability"), *notes.reasons["enable_observability"])
     if not config.flag("enable_sssd"):
         part.any("SssdConfig")
         return
-    notes.left(config.place("enable_sssd"), *_DIRECTORY)
+    notes.left(config.place("enable_sssd"), *notes.reasons["SssdConfig"])
 
 
 def _users(part: Part, draft: Drafted, notes: Ledger) -> None:

@@ -11,11 +11,10 @@ from typing import Any, cast
 
 from ultracluster.config.plain_text import one_line
 from ultracluster.imports import hyperpod
-from ultracluster.imports.console_reasons import REASONS
-from ultracluster.imports.hyperpod_reasons import REASONS as REQUEST_REASONS
 from ultracluster.imports.ledger import Ledger, Part
 from ultracluster.imports.outcome import Drafted
 from ultracluster.imports.placing import region_of
+from ultracluster.imports.reasons import reasons
 from ultracluster.imports.surroundings import Asked
 
 _KNOWN = (
@@ -48,7 +47,7 @@ def is_hyp(data: Mapping[str, Any]) -> bool:
 def from_hyp(data: Mapping[str, Any]) -> dict[str, Any]:
     """Its keys as the template's parameters have them (aws/sagemaker-hyperpod-cli, model.py of the cluster
     stack's template, 0684d94); a list of words is one text there."""
-    names = {_folded(name): name for name in (*REASONS, *_KNOWN)}
+    names = {_folded(name): name for name in (*reasons("HyperPod console"), *_KNOWN)}
     found: dict[str, Any] = {"InstanceGroupSettings1": []}
     for key, value in data.items():
         if key in _OF_HYP:
@@ -71,7 +70,7 @@ def is_prerequisites(parameters: Mapping[str, Any]) -> bool:
 
 def drafted(parameters: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     """What the parameters come to as an environment."""
-    notes = Ledger(reasons=REASONS)
+    notes = Ledger(reasons=reasons("HyperPod console"))
     top = notes.part(parameters)
     kubernetes = "KubernetesVersion" in top or "EKSClusterName" in top
     groups = list(_groups(top, notes))
@@ -92,7 +91,7 @@ def drafted(parameters: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     where = asked.region or region_of(zone)
     place = Asked(name=asked.name, region=where, zone_id=zone, around=asked.around)
     draft = hyperpod.drafted(request, name, place)
-    draft.ledger.reasons = {**REQUEST_REASONS}
+    draft.ledger.reasons = reasons("HyperPod")
     own = "Orchestrator.Eks.ClusterArn"
     draft.ledger.rows[:] = [row for row in draft.ledger.rows if row.where != own]
     _network(top, draft)
@@ -114,7 +113,7 @@ def place_of(parameters: Mapping[str, Any], asked: Asked) -> Asked:
 
 def add_prerequisites(draft: Drafted, parameters: Mapping[str, Any]) -> None:
     """File systems of the template that a cluster's create-cluster JSON stands beside."""
-    notes = Ledger(reasons=REASONS)
+    notes = Ledger(reasons=reasons("HyperPod console"))
     top = notes.part(parameters)
     top.any("PrimarySubnetAZ")  # `place_of` has it
     size = top.number("Capacity")

@@ -8,13 +8,13 @@ from typing import Any
 from ultracluster.config.kubernetes import Eks
 from ultracluster.config.plain_text import one_line
 from ultracluster.imports import launch_template
-from ultracluster.imports.eks_reasons import REASONS
 from ultracluster.imports.eksctl import with_roles, with_system
 from ultracluster.imports.file_systems import add
 from ultracluster.imports.ledger import Ledger, Part
 from ultracluster.imports.outcome import Drafted
 from ultracluster.imports.owner import of_account
 from ultracluster.imports.placing import place
+from ultracluster.imports.reasons import reasons
 from ultracluster.imports.states import state_row
 from ultracluster.imports.surroundings import Asked, Subnet, Surroundings
 
@@ -37,7 +37,7 @@ def drafted(document: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
         document: `cluster`, `nodegroups` (each with its `launchTemplate`'s data), `addons`, `accessEntries`,
             `fargateProfiles` and `podIdentities`, each as EKS answers.
     """
-    ledger = Ledger(reasons=REASONS)
+    ledger = Ledger(reasons=reasons("EC2 launch template", "EKS"))
     top = ledger.part(document)
     groups: dict[str, dict[str, Any]] = {}
     subnets: list[str] = []

@@ -8,11 +8,11 @@ from typing import Any
 
 from ultracluster.catalog import instance_type
 from ultracluster.config.kubernetes import Eks
-from ultracluster.imports.eksctl_reasons import LEVELS, REASONS
 from ultracluster.imports.ledger import Ledger, Part
 from ultracluster.imports.outcome import Drafted
 from ultracluster.imports.owner import of_account, owner
 from ultracluster.imports.placing import other_zone, place
+from ultracluster.imports.reasons import levels, reasons
 from ultracluster.imports.surroundings import Asked
 from ultracluster.plan.draft_place import general_type
 
@@ -35,7 +35,7 @@ def is_configuration(data: Mapping[str, Any]) -> bool:
 
 def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     """What the configuration comes to as an environment."""
-    ledger = Ledger(reasons=REASONS, levels=LEVELS)
+    ledger = Ledger(reasons=reasons("eksctl"), levels=levels("eksctl"))
     top = ledger.part(data)
     top.any("apiVersion")
     top.any("kind")
@@ -107,7 +107,7 @@ def _group(part: Part) -> dict[str, Any]:
         group["root_volume_throughput_mbps"] = speed
     volume = part.text("volumeType")
     if volume not in (None, "gp3", "io1", "io2"):
-        part.ledger.left(part.place("volumeType"), *REASONS["volumeType"])
+        part.ledger.left(part.place("volumeType"), *part.ledger.reasons["volumeType"])
     if volume in ("io1", "io2") and (iops := part.number("volumeIOPS")) is not None:
         group["root_volume_iops"] = iops
     if image := part.text("ami"):

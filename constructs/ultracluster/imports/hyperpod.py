@@ -9,11 +9,11 @@ from typing import Any, cast
 from ultracluster.config.orchestrator import HyperPodEks, HyperPodSlurm, OrchestratorKind
 from ultracluster.imports.file_systems import add
 from ultracluster.imports.hyperpod_groups import group_of
-from ultracluster.imports.hyperpod_reasons import LEVELS, REASONS
 from ultracluster.imports.ledger import Ledger, Part
 from ultracluster.imports.outcome import Drafted
 from ultracluster.imports.owner import of_account, owner
 from ultracluster.imports.placing import database_place, other_zone, place
+from ultracluster.imports.reasons import levels, reasons
 from ultracluster.imports.surroundings import Asked
 from ultracluster.plan.draft_place import general_type
 
@@ -57,7 +57,7 @@ def drafted(
     data: Mapping[str, Any], name: str, asked: Asked, parameters: Mapping[str, Any] | None = None
 ) -> Drafted:
     """What the request comes to as an environment."""
-    ledger = Ledger(reasons=REASONS, levels=LEVELS)
+    ledger = Ledger(reasons=reasons("HyperPod"), levels=levels("HyperPod"))
     top = ledger.part(data)
     orchestrator = top.part("Orchestrator")
     kubernetes = "Eks" in orchestrator

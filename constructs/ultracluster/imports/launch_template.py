@@ -8,55 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ultracluster.imports.ledger import SILENT, Part, Reason
+from ultracluster.imports.ledger import Part
 
 _FILE_SYSTEM = re.compile(r"\bfs-[0-9a-f]{8,17}\b")
 _MOST_TEXT = 64 * 1024
 """Of user data, which EC2 bounds at 16 KiB."""
-_LAYOUT: Reason = ("the layout of network interfaces follows the instance type", "nothing to do")
-_MADE: Reason = ("launch templates are made for the nodes, with settings of their own", "nothing to do")
-
-REASONS: dict[str, Reason] = {
-    "launchTemplate.UserData": (
-        "nodes run the steps of their software release instead of user data",
-        "docs/releases.md has what it installs; what is missing becomes a step of yours (docs/own-steps.md)",
-    ),
-    "launchTemplate.NetworkInterfaces": _LAYOUT,
-    "launchTemplate.SecondaryInterfaces": _LAYOUT,
-    "launchTemplate.KeyName": (
-        "no port is open for SSH, and no key pair is on nodes",
-        "people log in through Session Manager (`ultracluster connect`)",
-    ),
-    "launchTemplate.IamInstanceProfile": (
-        "roles are made with the rights that nodes need, and no others",
-        "bounds and names of roles are `governance`",
-    ),
-    "launchTemplate.Placement": (
-        "a placement group is made for groups with EFA",
-        "`placement_group: none` makes none; that of a reservation is capacity.placement_group",
-    ),
-    "launchTemplate.MetadataOptions": ("IMDSv2 is required on every node", "see access.node_metadata"),
-    "launchTemplate.TagSpecifications": (
-        "all resources have the tags of the environment",
-        "write them in `tags`",
-    ),
-    "launchTemplate.SecurityGroupIds": SILENT,
-    "launchTemplate.SecurityGroups": SILENT,
-    "launchTemplate.InstanceType": SILENT,
-    "launchTemplate.EbsOptimized": SILENT,
-    "launchTemplate.*": _MADE,
-    "BlockDeviceMappings.Ebs.KmsKeyId": ("volumes have the environment's key", "write storage.keys.volumes"),
-    "BlockDeviceMappings.Ebs.VolumeType": SILENT,
-    "BlockDeviceMappings.Ebs.DeleteOnTermination": SILENT,
-    "BlockDeviceMappings.Ebs.Encrypted": SILENT,
-    "BlockDeviceMappings.Ebs.SnapshotId": SILENT,
-    "BlockDeviceMappings.Ebs.Iops": (
-        "gp3 has the operations that its throughput asks for",
-        "root_volume_iops makes it io2",
-    ),
-    "BlockDeviceMappings.DeviceName": SILENT,
-    "BlockDeviceMappings": ("nodes have one volume, and their own NVMe disks", "see root_volume_gib"),
-}
 
 
 def root_volume(template: Part) -> dict[str, int]:

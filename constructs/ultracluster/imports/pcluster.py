@@ -10,9 +10,9 @@ from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.imports.ledger import Ledger, Part
 from ultracluster.imports.outcome import Drafted
 from ultracluster.imports.pcluster_queues import Queues, root_volume, slurm_settings
-from ultracluster.imports.pcluster_reasons import LEVELS, REASONS
 from ultracluster.imports.pcluster_storage import storage
 from ultracluster.imports.placing import database_place, place
+from ultracluster.imports.reasons import levels, reasons
 from ultracluster.imports.surroundings import Asked
 
 TOOL = "AWS ParallelCluster"
@@ -29,7 +29,7 @@ def is_configuration(data: Mapping[str, Any]) -> bool:
 
 def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     """What the configuration comes to as an environment."""
-    ledger = Ledger(reasons=REASONS, levels=LEVELS)
+    ledger = Ledger(reasons=reasons("ParallelCluster"), levels=levels("ParallelCluster"))
     top = ledger.part(data)
     scheduling = top.part("Scheduling")
     if (scheduler := scheduling.text("Scheduler")) not in (None, "slurm"):

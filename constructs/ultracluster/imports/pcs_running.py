@@ -12,8 +12,8 @@ from ultracluster.imports.ledger import Ledger, Part
 from ultracluster.imports.outcome import Drafted
 from ultracluster.imports.owner import of_account
 from ultracluster.imports.pcluster_queues import slurm_settings
-from ultracluster.imports.pcs_reasons import REASONS
 from ultracluster.imports.placing import place
+from ultracluster.imports.reasons import reasons
 from ultracluster.imports.states import state_row
 from ultracluster.imports.surroundings import Asked
 
@@ -28,7 +28,7 @@ def drafted(document: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     Args:
         document: `cluster`, `queues` and `groups` as PCS answers; groups with their `launchTemplate`'s data.
     """
-    ledger = Ledger(reasons=REASONS)
+    ledger = Ledger(reasons=reasons("EC2 launch template", "PCS"))
     top = ledger.part(document)
     cluster = top.part("cluster")
     state_row(ledger, "cluster.status", "the cluster", cluster.text("status") or "", _errors(cluster))

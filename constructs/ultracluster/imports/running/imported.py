@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import AWS_ERRORS, Account, explain, plain_errors
 from ultracluster.config.plain_text import one_line
 from ultracluster.imports import eks_running, hyperpod_running, pcluster, pcs_running
 from ultracluster.imports.ledger import ImportRefusedError, Ledger, Wrong
 from ultracluster.imports.outcome import Drafted
 from ultracluster.imports.reading import configuration, plain_name
+from ultracluster.imports.reasons import reasons
 from ultracluster.imports.running import documents
 from ultracluster.imports.running.around import around
 from ultracluster.imports.running.asking import EKS, HYPERPOD, PCLUSTER_VERSION, PCS, find
@@ -39,10 +40,8 @@ def imported(
     found = find(account, cluster, kind)
     notes = Notes()
     name = asked.name or f"{plain_name(cluster)[:26].rstrip('-')}-new"
-    try:
+    with plain_errors():
         draft = _drafted(account, cluster, found.kind, found.answer, (name, asked), parameters, notes)
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     if not asked.name:
         draft.ledger.assumed(
             "name", f"{name}: the running cluster keeps its own", "pass --name for another"
@@ -143,7 +142,7 @@ def _with_control_plane(
     document = notes.attempt(f"the EKS cluster {one_line(name)}", ask, None)
     if document is None:
         return draft
-    other = Ledger(reasons=eks_running.REASONS)
+    other = Ledger(reasons=reasons("EC2 launch template", "EKS"))
     top = other.part(document)
     control = eks_running.control_plane(top, draft.data, known)
     for key in ("name", "status", "deletionProtection", "encryptionConfig", "tags"):
