@@ -104,7 +104,7 @@ def test_a_ring_cannot_pass_the_line_rate(name: str, rate: float | None) -> None
 
 def test_two_nodes_have_a_gate_where_the_catalogue_says_so() -> None:
     judged = {kind.name for kind in instance_types().values() if kind.nccl_two_nodes_judged}
-    assert {one.type for one in gates() if one.scope == "two nodes"} == judged
+    assert {gate.type for gate in gates() if gate.scope == "two nodes"} == judged
 
 
 def test_a_message_fits_into_the_memory_of_an_accelerator() -> None:

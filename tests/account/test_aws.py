@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore import exceptions as known
+from botocore.awsrequest import AWSResponse
 from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
 
@@ -170,8 +171,6 @@ def test_throttling_is_retried(keys: None) -> None:
     asked: list[int] = []
 
     def answer(request: Any, **_: Any) -> Any:
-        from botocore.awsrequest import AWSResponse
-
         status = next(answers)
         asked.append(status)
 

@@ -14,10 +14,13 @@ import typer
 from account_fixtures import keys
 from hyperpod_service import HyperPod, account, answer, node, refusal
 from moto import mock_aws
+from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from ultracluster.account import aws, sessions
 from ultracluster.account.nodes.fleet import Fleet
+from ultracluster.account.nodes.node import Node, entrance
+from ultracluster.account.services.parallelcluster import LOGIN
 from ultracluster.cli import connect as command
 from ultracluster.config import load
 from ultracluster.model import resolve
@@ -160,9 +163,6 @@ def test_the_profile_goes_with_the_command() -> None:
 
 
 def test_parallelclusters_way_in_is_a_login_node() -> None:
-    from ultracluster.account.nodes.node import Node, entrance
-    from ultracluster.account.services.parallelcluster import LOGIN
-
     head = Node("i-2", "HeadNode", "running", controller=True)
     nodes = [
         Node("i-1", "gpu", "running"),
@@ -194,8 +194,6 @@ def test_as_one_user_of_the_environment(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the name that policies know, so nothing has to be looked up."""
-    from ruamel.yaml import YAML
-
     data = YAML(typ="safe").load(DEV)
     data["users"] = {
         "alice": {"uid": 2001, "principals": ["arn:aws:iam::111122223333:role/alice"]},

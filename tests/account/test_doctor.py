@@ -110,7 +110,9 @@ class Broken:
     def _streams(self, asked: dict[str, Any]) -> dict[str, Any]:
         assert asked["logGroupName"] == GROUP
         prefix = asked["logStreamNamePrefix"]
-        return {"logStreams": [{"logStreamName": one} for one in self.streams if one.startswith(prefix)]}
+        return {
+            "logStreams": [{"logStreamName": stream} for stream in self.streams if stream.startswith(prefix)]
+        }
 
     def _events(self, asked: dict[str, Any]) -> dict[str, Any]:
         return {"events": [{"message": line + "\n"} for line in self.streams[asked["logStreamName"]]]}
@@ -147,10 +149,10 @@ def event(resource: str, status: str, reason: str = "") -> dict[str, Any]:
 
 def test_the_likely_cause_comes_first() -> None:
     found = Broken().examine()
-    ids = [one.failure.id for one in found.diagnoses]
+    ids = [diagnose.failure.id for diagnose in found.diagnoses]
     assert ids == ["efa-health-check", "apt-lock", "lifecycle-generic"]
     assert "quota-cluster-usage" not in ids, "a failure that a later success has mended is past"
-    assert [(one.source, one.where, one.level) for one in found.facts] == [
+    assert [(fact.source, fact.where, fact.level) for fact in found.facts] == [
         ("stack dev-cluster", "dev-cluster (AWS::CloudFormation::Stack)", "error"),
         ("stack dev-cluster", "Cluster (AWS::SageMaker::Cluster)", "error"),
         ("cluster", "dev", "info"),
@@ -169,7 +171,7 @@ def test_a_healthy_environment() -> None:
     made.stacks["dev-cluster"] = [event("dev-cluster", "CREATE_COMPLETE"), event("X", "CREATE_FAILED", "odd")]
     found = made.examine()
     assert found.healthy and not found.diagnoses and not found.logs
-    assert {(one.name, one.state) for one in found.sources} == {
+    assert {(source.name, source.state) for source in found.sources} == {
         *((f"stack dev-{part}", "nothing there") for part in ("foundation", "network", "egress", "buckets")),
         ("stack dev-storage", "nothing there"),
         ("stack dev-cluster", "read"),
@@ -201,10 +203,10 @@ def test_one_refused_call_leaves_the_others(call: str, error: Exception, line: s
     made = Broken()
     made.refused[call] = made.service.raising[call] = error
     found = made.examine()
-    said = [one.why for one in found.sources if one.state == "not readable"]
+    said = [source.why for source in found.sources if source.state == "not readable"]
     said += [fact.text for fact in found.facts if fact.where == "details"]
     assert said and all(line in one for one in said)
-    assert [one for one in found.sources if one.state == "read"], "nothing else was read"
+    assert [source for source in found.sources if source.state == "read"], "nothing else was read"
     assert found.diagnoses, "the rest still answers"
     assert not found.healthy
 
@@ -214,7 +216,7 @@ def test_everything_refused_is_rows_and_no_traceback() -> None:
     for call in (*CALLS, "DescribeLogGroups"):
         made.refused[call] = made.service.raising[call] = refusal("AccessDeniedException")
     found = made.examine()
-    assert {one.state for one in found.sources} == {"not readable"} and not found.facts
+    assert {source.state for source in found.sources} == {"not readable"} and not found.facts
 
 
 def test_logs_of_a_cluster_that_is_gone_are_still_read() -> None:
@@ -222,7 +224,7 @@ def test_logs_of_a_cluster_that_is_gone_are_still_read() -> None:
     made.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
     found = made.examine()
     assert "there is no HyperPod cluster dev" in next(
-        one.why for one in found.sources if one.name == "cluster dev"
+        source.why for source in found.sources if source.name == "cluster dev"
     )
     assert found.logs and found.diagnoses[0].failure.id == "apt-lock"
 
@@ -232,9 +234,9 @@ def test_a_node_without_a_log_failed_before_its_script() -> None:
     made.streams = {}
     made.service.status(17, "Failure")
     made.service.events = []
-    assert "no-lifecycle-log" in [one.failure.id for one in made.examine().diagnoses]
+    assert "no-lifecycle-log" in [diagnose.failure.id for diagnose in made.examine().diagnoses]
     made.service.status(17, "Pending")
-    assert "no-lifecycle-log" not in [one.failure.id for one in made.examine().diagnoses]
+    assert "no-lifecycle-log" not in [diagnose.failure.id for diagnose in made.examine().diagnoses]
 
 
 @pytest.mark.parametrize(
@@ -356,6 +358,6 @@ def test_a_throttled_account_is_answered_within_the_budget() -> None:
     made = Throttled()
     found = examine(made.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
     made.over.set()
-    stacks = [one for one in found.sources if one.name.startswith("stack ")]
-    assert stacks and all("no answer within 3 seconds" in one.why for one in stacks)
+    stacks = [source for source in found.sources if source.name.startswith("stack ")]
+    assert stacks and all("no answer within 3 seconds" in stack.why for stack in stacks)
     assert found.deployed is None and found.diagnoses, "the cluster's own words were not heard"

@@ -32,7 +32,7 @@ def statements(name: str, *groups: str, deployed: Deployed | None = None) -> lis
 
 
 def allowed(name: str, *groups: str) -> set[str]:
-    return {action for one in statements(name, *groups) for action in one["Action"]}
+    return {action for statement in statements(name, *groups) for action in statement["Action"]}
 
 
 @pytest.mark.parametrize("group", ["act", "mirror"])
@@ -64,12 +64,14 @@ def test_only_the_environments_own_grafana_is_filled(
 def test_acting_is_limited_to_the_environment(name: str) -> None:
     """By a tag, the name of a stack, the session's own tag, or a document; never on everything."""
     cluster = resolve(environment({}, base=name))
-    for one in statements(name, "act", "mirror", deployed=Deployed(account="111122223333", cluster_arn=ARN)):
-        assert "*" not in one["Resource"]
-        for arn in one["Resource"]:
+    for statement in statements(
+        name, "act", "mirror", deployed=Deployed(account="111122223333", cluster_arn=ARN)
+    ):
+        assert "*" not in statement["Resource"]
+        for arn in statement["Resource"]:
             assert ":*:" not in arn
             if re.search(r"(instance|session|key|extension|workspaces)/\*$", arn):
-                assert "/" in json.dumps(one["Condition"]), one
+                assert "/" in json.dumps(statement["Condition"]), statement
             elif arn == ARN:
                 assert cluster.traits.hyperpod
             elif "servicequotas" not in arn and "::document/AWS-" not in arn:
@@ -78,9 +80,9 @@ def test_acting_is_limited_to_the_environment(name: str) -> None:
 
 def test_the_extension_of_another_environment_is_left_alone() -> None:
     (one,) = (
-        one
-        for one in statements("dev", "act", deployed=Deployed(account="111122223333", cluster_arn=ARN))
-        if "sagemaker:AddTags" in one["Action"]
+        statement
+        for statement in statements("dev", "act", deployed=Deployed(account="111122223333", cluster_arn=ARN))
+        if "sagemaker:AddTags" in statement["Action"]
     )
     tag = "ultracluster:environment"
     assert one["Condition"]["StringEqualsIfExists"] == {
@@ -111,9 +113,9 @@ def test_reading_is_limited_to_the_region(name: str) -> None:
         "sagemaker:SearchTrainingPlanOfferings",
     }
     region = resolve(environment({}, base=name)).region
-    for one in statements(name, "read"):
-        if one["Resource"] == ["*"] and not set(one["Action"]) <= world | market:
-            assert one["Condition"] == {"StringEquals": {"aws:RequestedRegion": region}}
+    for statement in statements(name, "read"):
+        if statement["Resource"] == ["*"] and not set(statement["Action"]) <= world | market:
+            assert statement["Condition"] == {"StringEquals": {"aws:RequestedRegion": region}}
     assert world | market <= allowed(name, "read") <= set(ACTIONS["read"])
 
 
@@ -157,7 +159,11 @@ def test_people_get_a_session_as_the_ordinary_user_only(name: str) -> None:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_people_find_the_kubernetes_api_of_their_cluster_only(name: str) -> None:
     """Which `job` asks for; what they may do there is Kubernetes' to say."""
-    found = [one["Resource"] for one in statements(name, "people") if "eks:DescribeCluster" in one["Action"]]
+    found = [
+        statement["Resource"]
+        for statement in statements(name, "people")
+        if "eks:DescribeCluster" in statement["Action"]
+    ]
     kubernetes = name.startswith(("eks", "hyperpod-eks"))
     assert len(found) == kubernetes
     assert all(len(arns) == 1 and re.fullmatch(r"arn:aws:eks:.*:cluster/[^*]+", arns[0]) for arns in found)
@@ -165,7 +171,9 @@ def test_people_find_the_kubernetes_api_of_their_cluster_only(name: str) -> None
 
 def test_a_tag_of_the_caller_makes_nobody_the_images_user() -> None:
     """SSM logs in as the user in the caller's tag `SSMSessionRunAs`, before it looks at the document."""
-    (documents,) = [one for one in statements("prod", "people") if ":document/" in one["Resource"][0]]
+    (documents,) = [
+        statement for statement in statements("prod", "people") if ":document/" in statement["Resource"][0]
+    ]
     refused = documents["Condition"]["StringNotEqualsIfExists"]["aws:PrincipalTag/SSMSessionRunAs"]
 
     assert {"root", "ssm-user", *IMAGE_USERS} <= set(refused)
@@ -187,7 +195,12 @@ def test_iam_takes_them(name: str, aws_account: None) -> None:
 
 def test_names_that_begin_alike_are_not_mixed_up() -> None:
     """`prod` has no right on the stacks of `prod-eu`."""
-    arns = [arn for one in statements("prod", "read", "act") for arn in one["Resource"] if ":stack/" in arn]
+    arns = [
+        arn
+        for statement in statements("prod", "read", "act")
+        for arn in statement["Resource"]
+        if ":stack/" in arn
+    ]
 
     assert arns and all(
         re.fullmatch(r"arn:aws:cloudformation:[^*]+:stack/prod-[a-z-]+/\*", arn) for arn in arns
@@ -196,7 +209,9 @@ def test_names_that_begin_alike_are_not_mixed_up() -> None:
 
 def test_logs_of_a_neighbour_are_not_read() -> None:
     name = "parallelcluster-p5"
-    groups = [arn for one in statements(name, "read") for arn in one["Resource"] if ":log-group:" in arn]
+    groups = [
+        arn for statement in statements(name, "read") for arn in statement["Resource"] if ":log-group:" in arn
+    ]
     place = f"arn:aws:logs:us-east-2:111122223333:log-group:/aws/parallelcluster/{name}"
     region = resolve(environment({}, base=name)).region
     place = place.replace("us-east-2", region)
@@ -212,7 +227,10 @@ def test_logs_of_a_neighbour_are_not_read() -> None:
 def test_the_cluster_is_named_once_it_is_known(base: str) -> None:
     known = Deployed(account="111122223333", cluster_arn=ARN)
     clusters = {
-        arn for one in statements(base, "act", deployed=known) for arn in one["Resource"] if "cluster/" in arn
+        arn
+        for statement in statements(base, "act", deployed=known)
+        for arn in statement["Resource"]
+        if "cluster/" in arn
     }
 
     assert clusters == {ARN}
@@ -280,9 +298,9 @@ def test_a_user_gets_a_session_as_that_user_only(name: str) -> None:
     assert [arn.rpartition("/")[2] for arn in documents] == [f"{name}-cluster-as-al"]
     starts = [one for one in made if "ssm:StartSession" in one["Action"]]
     assert starts
-    for one in starts:
-        assert one["Condition"]["ArnLike"] == {"aws:PrincipalArn": ["arn:aws:iam::111122223333:role/al-*"]}
-        assert one["Condition"]["StringEqualsIfExists"] == {"aws:PrincipalTag/SSMSessionRunAs": "al"}
+    for start in starts:
+        assert start["Condition"]["ArnLike"] == {"aws:PrincipalArn": ["arn:aws:iam::111122223333:role/al-*"]}
+        assert start["Condition"]["StringEqualsIfExists"] == {"aws:PrincipalTag/SSMSessionRunAs": "al"}
 
 
 def test_people_without_an_account_start_no_document_of_a_user() -> None:

@@ -29,7 +29,7 @@ def test_a_new_workspace_is_filled_and_a_second_run_has_nothing_to_do(
         "https://aps-workspaces.us-east-2.amazonaws.com/workspaces/ws-12345678-90ab-cdef-1234-567890abcdef/"
     )
     assert source["jsonData"]["sigV4Auth"] is True and source["jsonData"]["timeInterval"] == "30s"
-    assert {one["folder"] for one in there.boards.values()} == {"eks-p5en-uc-boards"}
+    assert {board["folder"] for board in there.boards.values()} == {"eks-p5en-uc-boards"}
     assert len(there.boards) == 6
     assert side.admins == [("SSO_USER", ADMIN)]
     assert side.tokens == {} and there.tokens == set(), "no token is left"

@@ -363,7 +363,7 @@ def test_requests_that_cannot_be_made_cost_the_others_nothing(
     world.quotas["EC2-VPC Elastic IPs"]["Value"] = 0
     world.refuse("service-quotas", "RequestServiceQuotaIncrease", "QuotaExceededException", "one at a time")
     ended = run(monkeypatch, world, DEV, "--request-quotas", "--yes", "--json")
-    states = {one["quota"]: one["state"] for one in json.loads(ended.stdout)["requests"]}
+    states = {request["quota"]: request["state"] for request in json.loads(ended.stdout)["requests"]}
     assert states == {
         SHORT: "failed", "VPCs per Region": "not adjustable", "EC2-VPC Elastic IPs": "failed",
     }  # fmt: skip
@@ -371,7 +371,10 @@ def test_requests_that_cannot_be_made_cost_the_others_nothing(
     del world.refused["service-quotas", "RequestServiceQuotaIncrease"]
     world.refuse("service-quotas", "ListRequestedServiceQuotaChangeHistoryByQuota", "AccessDeniedException")
     blind = run(monkeypatch, world, DEV, "--request-quotas", "--yes", "--json")
-    assert {one["state"] for one in json.loads(blind.stdout)["requests"]} == {"failed", "not adjustable"}
+    assert {request["state"] for request in json.loads(blind.stdout)["requests"]} == {
+        "failed",
+        "not adjustable",
+    }
     assert not [name for name, _ in world.asked if name == "RequestServiceQuotaIncrease"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+from hyperpod_service import answer
 from preflight_account import NOW, OWNER, World, rows_of, shipped
 
 from ultracluster.account.preflight import Row, capacity
@@ -275,7 +276,6 @@ def test_a_resource_group_of_reservations() -> None:
     arn = made["Group"]["GroupArn"]
     value = Reservation(kind="reservation", resource_group_arn=arn)
     world = World(environment("pcs-p6-b200", "train", value))
-    from hyperpod_service import answer
 
     listed: list[dict[str, Any]] = []
     answer(

@@ -316,7 +316,9 @@ def test_whether_a_linked_bucket_lets_fsx_in(
     statements: list[dict[str, Any]], key: str, levels: dict[str, str]
 ) -> None:
     environment = shipped("prod")
-    (bucket,) = {one.bucket for one in environment.data_repositories.values() if one.bucket}
+    (bucket,) = {
+        repository.bucket for repository in environment.data_repositories.values() if repository.bucket
+    }
     s3 = boto3.client("s3", environment.region)
     s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": environment.region})
     if statements:
@@ -339,7 +341,9 @@ def test_whether_a_linked_bucket_lets_fsx_in(
 
 def test_a_bucket_that_cannot_be_looked_into_says_so() -> None:
     environment = shipped("prod")
-    (bucket,) = {one.bucket for one in environment.data_repositories.values() if one.bucket}
+    (bucket,) = {
+        repository.bucket for repository in environment.data_repositories.values() if repository.bucket
+    }
     world = World(environment)
     world.refuse("s3", "GetBucketPolicy", "AccessDenied", "not authorized")
     assert ask(storage, world)[f"bucket {bucket} and FSx"].level == "unknown"

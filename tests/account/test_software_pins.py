@@ -31,7 +31,7 @@ def found(
     HyperPod(made, InstanceGroups=list(groups))
     cluster = resolve(loaded(changed(environment_data("dev"), changes)).environment)
     outcomes = software_pins.pins(read_cluster(made, "dev"), cluster.in_service, names)
-    return {one.group: one for one in outcomes}
+    return {outcome.group: outcome for outcome in outcomes}
 
 
 GPU = group("gpu", 2, "Compute", **RUNS)

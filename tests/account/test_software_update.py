@@ -93,7 +93,7 @@ def test_groups_are_updated_in_slurms_order(run: Callable[..., Any], service: An
     ]
     again = run(made, "--release", "1.3.0", "--json")
     assert again.exit_code == 0 and len(cluster.asked) == 3
-    assert {one["result"] for one in json.loads(again.stdout)["outcomes"]} == {"already"}
+    assert {outcome["result"] for outcome in json.loads(again.stdout)["outcomes"]} == {"already"}
 
 
 @pytest.mark.parametrize("ending", ["Failed", "RollbackComplete"])

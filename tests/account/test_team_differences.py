@@ -85,9 +85,9 @@ def test_users_who_name_a_team_are_its_members(run: Run) -> None:
     bucket = Bucket("dev")
     users = {"alice": {"uid": 2001, "team": "product"}, "erin": {"uid": 2002, "team": "research"}}
     run(TEAMS, bucket=bucket, users=users)
-    accounts = {one["name"]: one["users"] for one in bucket.document["accounts"]}
+    accounts = {account["name"]: account["users"] for account in bucket.document["accounts"]}
     assert accounts == {"research": ["alice", "bob", "erin"], "product": ["carol", "alice"]}
-    defaults = {one["name"]: one["default_account"] for one in bucket.document["users"]}
+    defaults = {user["name"]: user["default_account"] for user in bucket.document["users"]}
     assert defaults == {"alice": "product", "bob": "research", "carol": "product", "erin": "research"}
 
     moved = run(
@@ -101,7 +101,7 @@ def test_a_broken_document_is_replaced(run: Run, text: bytes) -> None:
     bucket = Bucket("dev")
     bucket.objects["dev/state/teams.json"] = text
     assert run(TEAMS, bucket=bucket).exit_code == 0
-    assert [one["name"] for one in bucket.document["accounts"]] == ["product", "research"]
+    assert [account["name"] for account in bucket.document["accounts"]] == ["product", "research"]
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,18 @@ def test_what_the_account_refuses_is_told_in_a_line(run: Run) -> None:
 
 def test_json(run: Run, json_keeps_its_schema: list[str]) -> None:
     document = check_document(run(TEAMS, "--json").stdout)
-    assert {one["name"] for one in document["changes"]} == {"low", "normal", "high", "research", "product"}
+    assert {change["name"] for change in document["changes"]} == {
+        "low",
+        "normal",
+        "high",
+        "research",
+        "product",
+    }
     assert document["uploaded"]
     assert json_keeps_its_schema
 
 
 def test_differences_of_the_same_are_none() -> None:
     document = teams_document(resolve(environment({"teams": TEAMS}, base="dev")))
-    assert {one.kind for one in team_differences(document, document)} == {"same"}
-    assert {one.kind for one in team_differences(None, document)} == {"new"}
+    assert {difference.kind for difference in team_differences(document, document)} == {"same"}
+    assert {difference.kind for difference in team_differences(None, document)} == {"new"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from botocore.config import Config
 from hyperpod_service import account
 
 from ultracluster.account import under_way
@@ -62,6 +63,4 @@ def test_what_has_no_end_is_forgotten() -> None:
 
 
 def _no_retries() -> Any:
-    from botocore.config import Config
-
     return Config(retries={"total_max_attempts": 1}, connect_timeout=1)

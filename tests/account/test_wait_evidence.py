@@ -243,7 +243,7 @@ def test_the_api_gives_all_pages(tmp_path: Path) -> None:
                 "metadata": {} if "continue" in path else {"continue": "x"},
             },
         )
-        assert [one["metadata"]["name"] for one in open_api(api).nodes()] == ["i-1", "i-2"]
+        assert [node["metadata"]["name"] for node in open_api(api).nodes()] == ["i-1", "i-2"]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hyperpod_service import BORN, account, answer, refusal
-from kubernetes_service import Api, kubernetes_node, serve_cluster, serving
+from kubernetes_service import Api, certificate, kubernetes_node, serve_cluster, serving
 from moto import mock_aws
 from rules_support import changed, environment_data, loaded
 from wait_support import MOUNTS, READY, Machines, Time
@@ -138,7 +139,7 @@ def pcs(tmp_path: Path) -> Fleet:
 def test_pcs_all_ready(pcs: Fleet) -> None:
     result = pcs.wait()
     assert result.outcome == "ready" and not result.look.unproven, result
-    assert [(one.name, one.up, one.wanted) for one in result.look.groups] == [
+    assert [(group.name, group.up, group.wanted) for group in result.look.groups] == [
         ("login", 2, 2),
         ("train", 4, 4),
     ]
@@ -159,7 +160,7 @@ def test_pcs_nodes_boot_register_and_are_asked_no_more_than_needed(pcs: Fleet) -
 
     result = pcs.wait(at_60=mend)
     assert result.outcome == "ready" and result.seconds == 60
-    assert [one.degraded for one in result.look.nodes if one.state == "degraded"] == [("dcgm",)]
+    assert [node.degraded for node in result.look.nodes if node.state == "degraded"] == [("dcgm",)]
     assert sum(name(16) in ids for ids in pcs.ssm.sent) == 1, "what is proven is not asked again"
 
 
@@ -292,7 +293,7 @@ def parallelcluster(tmp_path: Path) -> Fleet:
 def test_parallelcluster_all_ready(parallelcluster: Fleet) -> None:
     result = parallelcluster.wait()
     assert result.outcome == "ready" and not result.look.unproven, result
-    assert [(one.name, one.up, one.wanted) for one in result.look.groups] == [
+    assert [(group.name, group.up, group.wanted) for group in result.look.groups] == [
         ("head node", 1, 1), ("login nodes", 1, 1), ("train", 4, 4),
     ]  # fmt: skip
 
@@ -348,10 +349,6 @@ AUTHORITY = ""
 @pytest.fixture(autouse=True)
 def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate that is one, for an endpoint at which nobody listens."""
-    import base64
-
-    from kubernetes_service import certificate
-
     folder = tmp_path / "authority"
     folder.mkdir()
     made = base64.b64encode(certificate(folder)[1].read_bytes()).decode()
@@ -361,7 +358,7 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_eks_with_a_private_endpoint_asks_the_kubelets(eks: Fleet) -> None:
     result = eks.wait()
     assert result.outcome == "ready" and not result.look.unproven, result
-    assert [(one.name, one.up, one.wanted) for one in result.look.groups] == [
+    assert [(group.name, group.up, group.wanted) for group in result.look.groups] == [
         ("system", 2, 2),
         ("train", 8, 8),
     ]
@@ -409,8 +406,8 @@ def karpenter(eks: Fleet) -> Fleet:
         eks.launch(number, "p5en.48xlarge", **{"karpenter.sh/nodepool": "train"})
     # EC2 finds each by its own tag
     eks.serve("ec2", "DescribeInstances", lambda asked: {"Reservations": [{"Instances": [
-        one for one in eks.instances.values()
-        if {f"tag:{tag['Key']}" for tag in one["Tags"]} & _MARKS[asked["Filters"][0]["Name"]]
+        instance for instance in eks.instances.values()
+        if {f"tag:{tag['Key']}" for tag in instance["Tags"]} & _MARKS[asked["Filters"][0]["Name"]]
     ]}]} if asked["Filters"][0]["Values"] == ["eks-p5en"] else {})  # fmt: skip
     return eks
 
@@ -424,7 +421,7 @@ _MARKS = {
 def test_eks_nodes_of_karpenter_are_waited_for(karpenter: Fleet) -> None:
     result = karpenter.wait()
     assert result.outcome == "ready"
-    assert [(one.name, one.up, one.wanted) for one in result.look.groups] == [
+    assert [(group.name, group.up, group.wanted) for group in result.look.groups] == [
         ("system", 2, 2), ("train", 8, 8),
     ]  # fmt: skip
 

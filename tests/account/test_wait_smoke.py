@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -113,7 +115,6 @@ class Slurm:
 def slurm(tmp_path: Path) -> Iterator[Slurm]:
     made = Slurm(tmp_path)
     yield made
-    import shutil
 
     for file in Path("/var/tmp").glob(f"{made.name}*") if (made.machines.folder / "sbatch").exists() else ():  # noqa: S108
         shutil.rmtree(file) if file.is_dir() else file.unlink()
@@ -135,8 +136,6 @@ def test_right_results_over_efa_pass_and_leave_nothing(slurm: Slurm) -> None:
 
 
 def test_logs_longer_than_one_answer_come_whole(slurm: Slurm) -> None:
-    import random
-
     source = random.Random(7)  # noqa: S311
     noise = "\n".join(source.randbytes(40).hex() for _ in range(2_000))
     slurm.log(log() + noise)

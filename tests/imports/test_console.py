@@ -21,7 +21,7 @@ GROUPS = [
 
 
 def made(**changes: Any) -> Imported:
-    groups = [{**one, "InstanceCount": 1, "TargetAvailabilityZoneId": "usw2-az2"} for one in GROUPS]
+    groups = [{**group, "InstanceCount": 1, "TargetAvailabilityZoneId": "usw2-az2"} for group in GROUPS]
     parameters = {
         "HyperPodClusterName": "a",
         "InstanceGroupSettings1": json.dumps([groups]),

@@ -52,7 +52,7 @@ def test_the_smallest_loses_nothing_and_gets_nodes_for_add_ons() -> None:
 def test_without_accelerators_the_first_group_has_the_add_ons() -> None:
     found = made({"name": "a", "instanceType": "m5.2xlarge"}, {"name": "b", "instanceType": "c5.9xlarge"})
 
-    assert [one.role for one in found.environment.node_groups.values()] == ["system", "compute"]
+    assert [group.role for group in found.environment.node_groups.values()] == ["system", "compute"]
 
 
 REFUSED: list[tuple[list[Any], dict[str, Any], str, str]] = [

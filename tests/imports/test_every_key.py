@@ -194,7 +194,11 @@ def test_every_key_of_create_cluster(kubernetes: bool, request: pytest.FixtureRe
     orchestrator = {"Eks": {"ClusterArn": "x"}} if kubernetes else {"Slurm": {}}
     base = {"ClusterName": "a", "InstanceGroups": [group], "Orchestrator": orchestrator}
     tiers = {"TieredStorageConfig": {"Mode": "Enable", "InstanceMemoryAllocationPercentage": 20}}
-    bases = [base, *({**base, "InstanceGroups": [{**group, **one}]} for one in UPDATES), {**base, **tiers}]
+    bases = [
+        base,
+        *({**base, "InstanceGroups": [{**group, **update}]} for update in UPDATES),
+        {**base, **tiers},
+    ]
     shape = shape_of("sagemaker", "CreateCluster")
     found = answers(shape, bases, lambda one: hyperpod.drafted(one, "a", FILE))
     check(f"hyperpod-{'eks' if kubernetes else 'slurm'}", found, HYPERPOD | ONLY[kubernetes], request)

@@ -48,7 +48,9 @@ def test_a_head_node_of_an_unknown_cpu_type_is_kept_with_an_estimate() -> None:
     found = made(HeadNode={"InstanceType": "r7a.2xlarge"})
 
     assert found.environment.node_groups["head"].instance_type == "r7a.2xlarge"
-    assert [one.code for one in found.findings if one.path[:2] == ("node_groups", "head")] == ["ENV035"]
+    assert [finding.code for finding in found.findings if finding.path[:2] == ("node_groups", "head")] == [
+        "ENV035"
+    ]
 
 
 def test_a_lost_export_is_read_first() -> None:

@@ -60,8 +60,8 @@ def furnish(world: Clusters, kind: str) -> None:
         arn = world.eks_cluster("control")["arn"]
         cluster["Orchestrator"] = {"Eks": {"ClusterArn": arn}}
         cluster["InstanceGroups"] = [
-            {key: value for key, value in one.items() if key != "SlurmConfig"}
-            for one in cluster["InstanceGroups"][1:]
+            {key: value for key, value in group.items() if key != "SlurmConfig"}
+            for group in cluster["InstanceGroups"][1:]
         ]
         world.nodegroup("addons", "m5.2xlarge")
     elif kind == "eks":
@@ -237,8 +237,8 @@ PARAMETERS = {
 
 
 def _without_roles(world: Clusters) -> None:
-    for one in world.hyperpod_cluster()["InstanceGroups"]:
-        del one["SlurmConfig"]
+    for group in world.hyperpod_cluster()["InstanceGroups"]:
+        del group["SlurmConfig"]
 
 
 def test_roles_of_groups_are_read_from_beside_the_scripts(world: Clusters, run: Run) -> None:

@@ -79,7 +79,7 @@ def load(data: Path, script: str | None = None, **more: str) -> subprocess.Compl
     ],
 )
 def test_each_file_is_loaded_by_one_node(ranks: list[dict[str, str]], data: Path) -> None:
-    said = [load(data, **one) for one in ranks]
+    said = [load(data, **rank) for rank in ranks]
     assert [one.stderr for one in said] == [""] * len(ranks)
     found = [re.fullmatch(r"files: (\d+) bytes: (\d+) loaded: (\d+)\n", one.stdout) for one in said]
     sums = [sum(int(one[at]) for one in found if one) for at in (1, 2, 3)]
@@ -89,7 +89,7 @@ def test_each_file_is_loaded_by_one_node(ranks: list[dict[str, str]], data: Path
 
 def test_files_are_asked_for_in_batches(data: Path) -> None:
     load(data, preload_script().replace(f"< {BATCH}", "< 8"))
-    asked = [one.split() for one in (data / "asked").read_text().splitlines()]
+    asked = [line.split() for line in (data / "asked").read_text().splitlines()]
     assert max(int(count) for _, count in asked) == 8
     assert [verb for verb, _ in asked].count("hsm_state") >= 4
 

@@ -18,12 +18,12 @@ from ultracluster.metrics.facts import HAVES
 pytestmark = pytest.mark.slow
 
 ALERTS = {one.name: one for one in alerts()}
-RECORDS = {one.name for one in records()}
+RECORDS = {record.name for record in records()}
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_promtool_sees_each_alert_fire_stay_silent_and_end(group: str, tmp_path: Path) -> None:
-    names_ = [one.name for one in ALERTS.values() if one.group == group]
+    names_ = [alert.name for alert in ALERTS.values() if alert.group == group]
 
     assert names_
     assert run(tools().promtool, tmp_path, names_) == ""
@@ -65,15 +65,17 @@ def test_each_alert_has_its_runbook(alert: str) -> None:
 
 
 def test_texts_are_in_plain_words() -> None:
-    for one in ALERTS.values():
-        assert one.summary.count("\n") == 0, one.name
-        assert len(one.why.split()) > 8, f"{one.name}: why this threshold and this duration?"
-        assert "{{" in one.summary or one.scope == "cluster", f"{one.name} names nothing that is hit"
+    for alert in ALERTS.values():
+        assert alert.summary.count("\n") == 0, alert.name
+        assert len(alert.why.split()) > 8, f"{alert.name}: why this threshold and this duration?"
+        assert "{{" in alert.summary or alert.scope == "cluster", f"{alert.name} names nothing that is hit"
 
 
 def test_a_command_names_a_machine_as_aws_knows_it() -> None:
     """Nodes of ParallelCluster and PCS have names of Slurm's own, which `nodes list` cannot find."""
-    runs = [one.run for one in ALERTS.values() if "nodes list" in one.run or "nodes replace" in one.run]
+    runs = [
+        alert.run for alert in ALERTS.values() if "nodes list" in alert.run or "nodes replace" in alert.run
+    ]
 
     assert len(runs) > 10
     assert all(run.endswith(" <<machine>>") for run in runs)

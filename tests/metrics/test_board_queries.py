@@ -30,9 +30,9 @@ EMPTY: dict[str, str] = {}
 
 
 def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for one in board["panels"]:
-        yield one
-        yield from one.get("panels", ())
+    for panel in board["panels"]:
+        yield panel
+        yield from panel.get("panels", ())
 
 
 def expressions(name: str) -> list[str]:
@@ -65,7 +65,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_boards_name_only_metrics_that_nodes_send(name: str) -> None:
-    known = {series for one in metrics().values() for series in one.series_names} | OF_PROMETHEUS
+    known = {series for metric in metrics().values() for series in metric.series_names} | OF_PROMETHEUS
     for expression in expressions(name):
         used = set(re.findall(r"[a-zA-Z_:][\w:]*(?=\{)", expression))
         assert used, expression

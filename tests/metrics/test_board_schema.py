@@ -23,7 +23,7 @@ def test_boards_are_what_grafana_takes_and_what_it_would_not_take_is_found(
     version: int, tmp_path: Path
 ) -> None:
     wrong = copy.deepcopy(BOARDS["health"])
-    graph = next(one for one in wrong["panels"] if one["type"] == "timeseries")
+    graph = next(panel for panel in wrong["panels"] if panel["type"] == "timeseries")
     graph["options"]["legend"]["displayMode"] = "tabel"
     graph["fieldConfig"]["defaults"]["custom"]["fillOpacity"] = "5"
     graph["fieldConfig"]["defaults"]["uint"] = "s"

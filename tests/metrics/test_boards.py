@@ -13,6 +13,8 @@ import pytest
 from needs import without_setup
 from project import ROOT
 
+from tools import boards as sources
+from tools.dashboards.panels import Limits
 from ultracluster.config import Environment, load
 from ultracluster.metrics.boards import FOLDER, MOST_LETTERS, boards, deployed, uid
 from ultracluster.metrics.facts import HAVES
@@ -32,12 +34,11 @@ def watched(name: str, **changes: Any) -> Environment:
 
 
 def rows(board: dict[str, Any]) -> list[str]:
-    return [one["title"] for one in board["panels"] if one["type"] == "row"]
+    return [panel["title"] for panel in board["panels"] if panel["type"] == "row"]
 
 
 def test_generated_boards_are_those_of_their_sources() -> None:
     pytest.importorskip("grafana_foundation_sdk", reason=NO_SDK)
-    from tools import boards as sources
 
     assert sources.files() == {one.name: one.read_text() for one in FOLDER.glob("*.json")}, (
         "run `make generate`"
@@ -63,10 +64,9 @@ def test_units_are_grafanas_own() -> None:
 
 def test_colours_change_where_limits_say() -> None:
     pytest.importorskip("grafana_foundation_sdk", reason=NO_SDK)
-    from tools.dashboards.panels import Limits
 
     def steps(**limits: Any) -> list[tuple[float | None, str]]:
-        return [(one.value, one.color) for one in Limits(**limits).steps()]
+        return [(step.value, step.color) for step in Limits(**limits).steps()]
 
     assert steps() == [(None, "blue")]
     assert steps(warn=1, bad=5) == [(None, "green"), (1, "orange"), (5, "red")]
@@ -102,7 +102,9 @@ def test_cloudwatch_has_the_metrics_of_fsx_that_boards_ask_for() -> None:
         assert source
         known = set(re.findall(r'metricName:"(\w+)"', source.read().decode())) | {"AgeOfOldestQueuedMessage"}
     board = json.loads((FOLDER / "lustre.json").read_text())
-    asked = [one for panel in board["panels"] for one in panel.get("targets", ()) if "metricName" in one]
+    asked = [
+        target for panel in board["panels"] for target in panel.get("targets", ()) if "metricName" in target
+    ]
     assert len(asked) == 8
     assert {one["metricName"] for one in asked} <= known
     assert {one["namespace"] for one in asked} == {"AWS/FSx"}

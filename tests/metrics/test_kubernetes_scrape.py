@@ -92,8 +92,8 @@ def injected(text: str, api: KubernetesApi, *, token: Path, port: int) -> str:
     document = YAML(typ="safe").load(text.replace(f"127.0.0.1:{AGENT_PORT}", f"127.0.0.1:{port}"))
     document["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s"}
     for job in document["scrape_configs"]:
-        for one in job.get("kubernetes_sd_configs", ()):
-            one["api_server"] = api.url
+        for config in job.get("kubernetes_sd_configs", ()):
+            config["api_server"] = api.url
         if "authorization" in job:
             job["authorization"]["credentials_file"] = str(token)
     return json.dumps(document)
@@ -122,7 +122,9 @@ class Stand:
         return found
 
     def targets(self, agent: str) -> set[str]:
-        return {one["scrapeUrl"] for one in self._ask(agent, "targets", state="active")["activeTargets"]}
+        return {
+            target["scrapeUrl"] for target in self._ask(agent, "targets", state="active")["activeTargets"]
+        }
 
     def until(self, what: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE
@@ -133,7 +135,7 @@ class Stand:
 
     def _state(self) -> str:
         """What the agents see, for a test that waits in vain."""
-        active = [one for agent in self.agents for one in self._ask(agent, "targets")["activeTargets"]]
+        active = [target for agent in self.agents for target in self._ask(agent, "targets")["activeTargets"]]
         return "\n".join(f"{one['labels']} {one['scrapeUrl']} {one['lastError']}" for one in active)
 
     def _ask(self, url: str, path: str, **asked: str) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def pod_arguments(cluster: Cluster, configuration: Path, buffer: Path) -> list[s
     (workload,) = [one for one in agent(cluster, remote_write_url="") if one["kind"] == "Deployment"]
     (container,) = workload["spec"]["template"]["spec"]["containers"]
     places = {"/etc/prometheus/prometheus.yml": str(configuration), "/buffer": str(buffer)}
-    given = [one.partition("=") for one in container["args"]]
+    given = [arg.partition("=") for arg in container["args"]]
     return [
         f"{name}{mark}{places.get(value, value)}"
         for name, mark, value in given
@@ -448,10 +450,10 @@ def test_node_exporter_takes_its_arguments_and_tells_what_the_catalogue_names(
     port = free_port()
     places = {"/host": "", "/metrics": str(tmp_path), "$(HOST_IP):9100": f"127.0.0.1:{port}"}
     arguments: list[str] = []
-    for name, mark, value in (one.partition("=") for one in container["args"]):
-        prefix = next((one for one in places if value == one or value.startswith(f"{one}/")), "")
+    for name, mark, value in (arg.partition("=") for arg in container["args"]):
+        prefix = next((place for place in places if value == place or value.startswith(f"{place}/")), "")
         arguments.append(f"{name}{mark}{places.get(prefix, '')}{value.removeprefix(prefix)}" or "/")
-    arguments = [one.replace("rootfs=", "rootfs=/") for one in arguments]
+    arguments = [argument.replace("rootfs=", "rootfs=/") for argument in arguments]
     (tmp_path / "efa.prom").write_text(recorded("efa"))
     process = subprocess.Popen([found, *arguments], stderr=subprocess.DEVNULL)
     try:

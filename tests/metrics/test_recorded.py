@@ -16,9 +16,15 @@ from needs import path_of
 
 from ultracluster.catalog.metrics import exporters, metrics
 
-EXPORTERS = {one.name: one for one in exporters().values() if one.recorded}
-RECORDINGS = {(one.name, one.version): one.recorded for one in EXPORTERS.values() if one.recorded} | {
-    (one.name, version): file for one in EXPORTERS.values() for version, file in one.also_recorded.items()
+EXPORTERS = {exporter.name: exporter for exporter in exporters().values() if exporter.recorded}
+RECORDINGS = {
+    (exporter.name, exporter.version): exporter.recorded
+    for exporter in EXPORTERS.values()
+    if exporter.recorded
+} | {
+    (exporter.name, version): file
+    for exporter in EXPORTERS.values()
+    for version, file in exporter.also_recorded.items()
 }
 OF_OTHERS = {"Hostname", "DCGM_FI_DRIVER_VERSION", "goarch", "goos", "tags"}
 """Labels that nothing of ours reads: dcgm-exporter's and those of `*_build_info` differ between releases."""
@@ -31,10 +37,10 @@ def text_of(name: str, version: str) -> str:
 @pytest.mark.parametrize(("name", "version"), RECORDINGS)
 def test_a_recording_has_every_name_of_its_exporter_with_its_labels(name: str, version: str) -> None:
     wanted = {
-        series: one
-        for one in metrics().values()
-        if one.exporter == name and not one.until
-        for series in one.series_names
+        series: metric
+        for metric in metrics().values()
+        if metric.exporter == name and not metric.until
+        for series in metric.series_names
     }
     found: dict[str, set[str]] = {}
     for one, labels, _ in series(text_of(name, version)):
@@ -55,7 +61,11 @@ def test_types_are_those_that_the_exporter_says(name: str, version: str) -> None
         if line.startswith("# TYPE ") and len(words := line.split(" ")) == 4
     }
 
-    wanted = {one.name: one.type for one in metrics().values() if one.exporter == name and not one.until}
+    wanted = {
+        metric.name: metric.type
+        for metric in metrics().values()
+        if metric.exporter == name and not metric.until
+    }
     assert {key: kind for key, kind in said.items() if key in wanted} == wanted
 
 
@@ -116,13 +126,13 @@ def test_every_recording_is_of_an_exporter() -> None:
     assert {file.name for file in RECORDED.iterdir()} == set(RECORDINGS.values())
 
 
-@pytest.mark.parametrize("name", [one.name for one in EXPORTERS.values() if one.constructed])
+@pytest.mark.parametrize("name", [exporter.name for exporter in EXPORTERS.values() if exporter.constructed])
 def test_what_was_constructed_says_so(name: str) -> None:
     version = EXPORTERS[name].version
     assert "not recorded" in "".join(text_of(name, version).splitlines()[:2])
 
 
-@pytest.mark.parametrize("name", [one.name for one in EXPORTERS.values() if one.pinned])
+@pytest.mark.parametrize("name", [exporter.name for exporter in EXPORTERS.values() if exporter.pinned])
 def test_releases_have_the_version_whose_names_are_known(name: str) -> None:
     """A release that lifts an exporter asks for a recording first: metrics are renamed without a word."""
     pinned = EXPORTERS[name].pinned

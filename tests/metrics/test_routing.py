@@ -81,7 +81,7 @@ def test_alerts_of_a_rack_or_a_job_are_one_message(outer: dict[str, Any]) -> Non
 
 def test_every_alert_that_hides_or_is_hidden_exists(outer: dict[str, Any]) -> None:
     inner = YAML(typ="safe").load(outer["alertmanager_config"])
-    known = {one.name for one in alerts()}
+    known = {alert.name for alert in alerts()}
     for rule in inner["inhibit_rules"]:
         for matcher in (*rule["source_matchers"], *rule["target_matchers"]):
             found = re.fullmatch(r'alertname(=~|=|!=)"(.*)"', matcher)

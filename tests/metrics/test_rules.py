@@ -195,7 +195,7 @@ def test_promtool_takes_the_rules_of_every_kind_of_cluster(
 
 @pytest.mark.parametrize("name", ["prod", "eks-p5en", "trainium", "parallelcluster-gb200", "pcs-p6-b200"])
 def test_no_group_has_more_rules_than_the_default_quota(name: str) -> None:
-    assert all(0 < len(one["rules"]) <= 20 for one in _groups(name))
+    assert all(0 < len(group["rules"]) <= 20 for group in _groups(name))
 
 
 @pytest.mark.parametrize(
@@ -232,12 +232,12 @@ def test_rules_are_left_out_where_nothing_could_raise_them() -> None:
 
 def _alerts(name: str) -> set[str]:
     groups = _groups(name)
-    assert all(int(one["interval"].removesuffix("s")) >= 30 for one in groups), (
+    assert all(int(group["interval"].removesuffix("s")) >= 30 for group in groups), (
         "AMP takes no shorter interval"
     )
-    return {rule["alert"] for one in groups for rule in one["rules"] if "alert" in rule}
+    return {rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule}
 
 
 def _groups(name: str) -> list[dict[str, Any]]:
     yaml = YAML(typ="safe")
-    return [one for text in rule_groups(observed(name)).values() for one in yaml.load(text)["groups"]]
+    return [group for text in rule_groups(observed(name)).values() for group in yaml.load(text)["groups"]]

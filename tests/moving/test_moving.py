@@ -107,7 +107,7 @@ def test_prod_to_another_zone() -> None:
     assert second.network.cidr == "10.65.0.0/16"
     database: Any = second.storage.accounting_database
     assert database.second_zone_id == "use2-az2"  # the other one was the target
-    assert [one.path[-1] for one in move.blanks] == ["bucket", "arn"]
+    assert [blank.path[-1] for blank in move.blanks] == ["bucket", "arn"]
     assert "# stands in for the ARN of a plan in use2-az1" in move.text
     found = becomes(move)
     assert found["/fsx/datasets"] == found["/fsx/checkpoints"] == "carries over"
@@ -156,7 +156,7 @@ def test_out_of_a_local_zone_nothing_of_it_is_left() -> None:
     second = move.both.second.environment
     assert not second.network.further_zones
     assert {group.zone_id for group in second.node_groups.values()} == {None}
-    assert "GRP040" not in {one.code for one in move.findings}
+    assert "GRP040" not in {finding.code for finding in move.findings}
 
 
 def test_prod_to_another_region() -> None:
@@ -168,7 +168,7 @@ def test_prod_to_another_region() -> None:
     }  # fmt: skip
     buckets = [link.bucket for link in second.data_repositories.values()]
     assert buckets == ["example-training-datasets-us-west-2", "data-bucket-of-prod-us-west-2"]
-    commands = [one for step in move.steps for one in step.commands]
+    commands = [command for step in move.steps for command in step.commands]
     mirror = next(n for n, one in enumerate(commands) if "software mirror" in one)
     assert mirror < next(n for n, one in enumerate(commands) if "ultracluster deploy" in one)
 
@@ -204,7 +204,7 @@ def test_ids_of_the_old_region_are_marked(tmp_path: Path) -> None:
     assert second.network.vpc and second.network.vpc.id == "vpc-0123456789abcdef0"
     assert second.storage.key and second.storage.key.arn.startswith("arn:aws:kms:us-east-1:")
     assert {"what ami-0a1b2c3d4e5f60718 is in us-west-2", "what vpc-0a1b2c3d4e5f60718 is in us-west-2"} <= {
-        one.blank for one in move.blanks
+        blank.blank for blank in move.blanks
     }
     assert becomes(move)["image ami-0a1b2c3d4e5f60718"] == "copied"
     here = plan_move(loaded, target_of("usw2-az1", loaded.environment), today=TODAY)
@@ -219,7 +219,7 @@ def test_to_capacity_that_is_bought() -> None:
     move = plan_move(loaded, target, today=TODAY)
     capacity: Any = move.both.second.environment.node_groups["train"].capacity
     assert (capacity.id, capacity.starts) == (BLOCK.id, "2027-01-01T11:30:00Z")
-    assert not move.problems and not [one for one in move.blanks if "capacity" in one.path]
+    assert not move.problems and not [blank for blank in move.blanks if "capacity" in blank.path]
     small = Target(region="us-east-2", zone_id="use2-az1", bought=Bought(**{**_fields(BLOCK), "count": 2}))
     assert plan_move(loaded, small, today=TODAY).problems == (
         "cr-0fedcba9876543210 holds 2 x p6-b200.48xlarge, and train has 4",
@@ -400,8 +400,8 @@ def test_capacity_that_is_held_is_not_bought_again() -> None:
     loaded = load(ROOT / "environments" / "pcs-p6-b200.yaml")
     target = Target(region="us-east-2", zone_id="use2-az1", bought=BLOCK)
     move = plan_move(loaded, target, today=TODAY, name="second")
-    commands = [one for step in move.steps for one in step.commands]
-    assert not [one for one in commands if "capacity" in one and "move" not in one]
+    commands = [command for step in move.steps for command in step.commands]
+    assert not [command for command in commands if "capacity" in command and "move" not in command]
     assert (
         f"ultracluster move {loaded.environment.asked_as} --to capacity:{BLOCK.id} --name second"
         in commands[0]
@@ -428,12 +428,15 @@ def test_several_groups_are_bought_for_one_by_one(tmp_path: Path) -> None:
     file.write_text(text.replace(group, f"{group}{second}"))
     loaded = load(file)
     move = plan_move(loaded, target_of("use2-az1", loaded.environment), today=TODAY)
-    commands = [one for step in move.steps for one in step.commands]
-    assert [one.rpartition("--group ")[2] for one in commands if "capacity buy" in one] == ["train", "more"]
+    commands = [command for step in move.steps for command in step.commands]
+    assert [command.rpartition("--group ")[2] for command in commands if "capacity buy" in command] == [
+        "train",
+        "more",
+    ]
     held = Target(region="us-east-2", zone_id="use2-az1", bought=BLOCK)
-    commands = [one for step in plan_move(loaded, held, today=TODAY).steps for one in step.commands]
-    assert [one for one in commands if "capacity buy" in one] and not [
-        one for one in commands if "--group" in one
+    commands = [command for step in plan_move(loaded, held, today=TODAY).steps for command in step.commands]
+    assert [command for command in commands if "capacity buy" in command] and not [
+        command for command in commands if "--group" in command
     ]
 
 
@@ -444,7 +447,7 @@ def test_the_zone_of_capacity_that_is_held_is_not_doubted() -> None:
     plan = {"kind": "training-plan", "id": arn, "region": "us-west-2", "zone_id": "usw2-az1", "count": 16}
     bought = Bought(**{**_fields(BLOCK), **plan, "instance_type": "p5en.48xlarge"})
     move = plan_move(loaded, Target(region="us-west-2", zone_id="usw2-az1", bought=bought), today=TODAY)
-    assert [one.code for one in move.findings if one.code == "GRP026"] and not unsold(move)
+    assert [finding.code for finding in move.findings if finding.code == "GRP026"] and not unsold(move)
 
 
 @pytest.mark.parametrize("name", [file.stem for file in SHIPPED])
@@ -462,8 +465,10 @@ def test_a_lock_is_made_for_the_second_environment(tmp_path: Path) -> None:
     here = folder(tmp_path)
     loaded = load(here / "prod.yaml")
     target = target_of("use2-az1", loaded.environment)
-    assert not [one for one in becomes(plan_move(loaded, target, today=TODAY)) if one.startswith("lock ")]
+    assert not [
+        become for become in becomes(plan_move(loaded, target, today=TODAY)) if become.startswith("lock ")
+    ]
     (here / "prod.lock").write_text("{}")
     move = plan_move(loaded, target, today=TODAY)
     assert becomes(move)["lock prod.lock"] == "made again"
-    assert [one for one in move.steps[0].commands if "ultracluster software lock --for " in one]
+    assert [command for command in move.steps[0].commands if "ultracluster software lock --for " in command]

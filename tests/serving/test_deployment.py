@@ -86,12 +86,12 @@ def test_a_server_reads_the_file_systems_of_its_group(tmp_path: Path) -> None:
     made = objects(tmp_path, "--model", "/fast/llama", "--image", VLLM, **changes)
     server = made["Deployment llama"]
 
-    mounts = {one["mountPath"]: one["name"] for one in container(server)["volumeMounts"]}
+    mounts = {mount["mountPath"]: mount["name"] for mount in container(server)["volumeMounts"]}
     assert {"/fsx", "/fast"} <= set(mounts)
     claims = {
-        one["name"]: one["persistentVolumeClaim"]["claimName"]
-        for one in server["spec"]["template"]["spec"]["volumes"]
-        if "persistentVolumeClaim" in one
+        volume["name"]: volume["persistentVolumeClaim"]["claimName"]
+        for volume in server["spec"]["template"]["spec"]["volumes"]
+        if "persistentVolumeClaim" in volume
     }
     assert (claims[mounts["/fsx"]], claims[mounts["/fast"]]) == ("lustre", "lustre-fast")
     assert "/fast" not in str(objects(tmp_path, *FSX, "--group", "train", **changes))
@@ -137,7 +137,7 @@ def test_caches_of_vllm_go_over_nixl_and_libfabric(tmp_path: Path) -> None:
     settings = {
         role: json.loads(
             next(
-                one for one in container(made[f"StatefulSet llama-{role}"])["args"] if "kv-transfer" in one
+                arg for arg in container(made[f"StatefulSet llama-{role}"])["args"] if "kv-transfer" in arg
             ).partition("=")[2]
         )
         for role in ("prefill", "decode")
@@ -147,7 +147,9 @@ def test_caches_of_vllm_go_over_nixl_and_libfabric(tmp_path: Path) -> None:
         "prefill": "kv_producer",
         "decode": "kv_consumer",
     }
-    assert all(one["kv_connector_extra_config"] == {"backends": ["LIBFABRIC"]} for one in settings.values())
+    assert all(
+        setting["kv_connector_extra_config"] == {"backends": ["LIBFABRIC"]} for setting in settings.values()
+    )
     known = variables(made["StatefulSet llama-decode"])
     assert known["FI_PROVIDER"] == "efa"
     assert known["VLLM_NIXL_SIDE_CHANNEL_HOST"] == {"fieldRef": {"fieldPath": "status.podIP"}}

@@ -132,7 +132,7 @@ def test_prefill_and_decode_are_apart_in_one_zone(tmp_path: Path) -> None:
     assert made["pdSpec"]["prefillSpec"]["replicas"] == 1
     assert made["pdSpec"]["decodingSpec"]["replicas"] == 3
     assert made["pdSpec"]["topologySpec"] == {"sameAZ": True}
-    known = {one["name"]: one["value"] for one in made["worker"]["environmentVariables"]}
+    known = {variable["name"]: variable["value"] for variable in made["worker"]["environmentVariables"]}
     assert known["PYTHONHASHSEED"] == "0", "else both sides name the same prompt differently"
 
 

@@ -19,7 +19,7 @@ def bandwidth_checks(run: Run, label: str, name: str, *, counts: bool) -> Iterat
     weak = "not judged" if counts else "info"
     measured = run.measures
     if measured is None:
-        known = ", ".join(one.program for one in COLLECTIVES.values())
+        known = ", ".join(collective.program for collective in COLLECTIVES.values())
         yield Check("bandwidth", weak, f"the run is none of {known}: its figures are not judged", label)
         return
     ring = run.marks.get("algo", "").lower() == "ring"

@@ -96,7 +96,7 @@ class Comparison:
     @property
     def unjudged(self) -> tuple[Unjudged, ...]:
         """Nodes that cannot be judged."""
-        return tuple(Unjudged(*one) for one in self.not_judged.items())
+        return tuple(Unjudged(*item) for item in self.not_judged.items())
 
     @property
     def slow_nodes(self) -> tuple[str, ...]:

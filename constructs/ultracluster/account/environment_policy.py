@@ -62,14 +62,19 @@ def environment_policy(
             rows += [_as_user(row, cluster, user) if user else row for row in table[PEOPLE]["statements"]]
             continue
         own = [row for row in table["rows"] if group in row.get("groups", (group,))]
-        rows += [row | {"actions": [one for one in row["actions"] if one in wanted]} for row in own]
-        everywhere |= set(wanted) - {one for row in own for one in row["actions"]}
+        rows += [row | {"actions": [action for action in row["actions"] if action in wanted]} for row in own]
+        everywhere |= set(wanted) - {action for row in own for action in row["actions"]}
     world = _world()
     rows += [
         {"actions": sorted(everywhere & world), "resources": ["*"]},
         {"actions": sorted(everywhere - world), "resources": ["*"]},
     ]
-    made = [one for row in rows if row["actions"] for one in _statements(row, words, tags, cluster.region)]
+    made = [
+        statement
+        for row in rows
+        if row["actions"]
+        for statement in _statements(row, words, tags, cluster.region)
+    ]
     return [{"Sid": f"Ultracluster{number}", **one} for number, one in enumerate(_distinct(made), 1)]
 
 
@@ -145,12 +150,14 @@ def _filled(pattern: str, words: Mapping[str, Sequence[str]]) -> list[str]:
 def _distinct(statements: Iterable[Statement]) -> list[Statement]:
     """Statements of several groups that allow the same are one; those that differ in actions only, too."""
     merged: dict[str, Statement] = {}
-    for one in statements:
-        key = json.dumps({name: value for name, value in one.items() if name != "Action"}, sort_keys=True)
+    for statement in statements:
+        key = json.dumps(
+            {name: value for name, value in statement.items() if name != "Action"}, sort_keys=True
+        )
         if key in merged:
-            merged[key]["Action"] = sorted({*merged[key]["Action"], *one["Action"]})
+            merged[key]["Action"] = sorted({*merged[key]["Action"], *statement["Action"]})
         else:
-            merged[key] = one
+            merged[key] = statement
     return list(merged.values())
 
 
@@ -176,7 +183,7 @@ def _words(cluster: Cluster, deployed: Deployed) -> dict[str, list[str]]:
     return {
         "region": [region], "account": [account], "partition": [partition],
         "name": [cluster.name], "cluster": [cluster.cluster_name],
-        "stacks": [f"arn:{partition}:cloudformation:{region}:{account}:stack/{one}/*" for one in stacks],
+        "stacks": [f"arn:{partition}:cloudformation:{region}:{account}:stack/{stack}/*" for stack in stacks],
         "session_documents": [f"arn:{partition}:ssm:{region}:{account}:document/{own}-Session*"],
         "admin_documents": [f"arn:{partition}:ssm:{region}:{account}:document/{own}-AdminSession*"],
         "user_documents": [f"arn:{partition}:ssm:{region}:{account}:document/{own}-as-*"]

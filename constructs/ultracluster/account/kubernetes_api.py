@@ -124,8 +124,8 @@ class KubernetesApi:
         """EFA interfaces that pods can claim, by the name of their node."""
         found: dict[str, int] = {}
         asked = f"fieldSelector={quote(f'spec.driver={EFA_DRIVER}')}"
-        for one in self.items(f"/apis/resource.k8s.io/v1/resourceslices?{asked}"):
-            spec: dict[str, Any] = one.get("spec", {})
+        for item in self.items(f"/apis/resource.k8s.io/v1/resourceslices?{asked}"):
+            spec: dict[str, Any] = item.get("spec", {})
             name = str(spec.get("nodeName", ""))
             found[name] = found.get(name, 0) + len(spec.get("devices", []))
         return found

@@ -134,7 +134,7 @@ def _read(status: int, content: bytes) -> Answer:
         said = tuple(visible(str(one)) for key in ("warnings", "infos") for one in document.get(key) or ())
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         raise AccountError("the Prometheus workspace: its answer is not one of Prometheus") from None
-    return Answer(tuple(one for one in samples if not math.isnan(one.value)), said)
+    return Answer(tuple(sample for sample in samples if not math.isnan(sample.value)), said)
 
 
 def _document(content: bytes) -> dict[str, Any]:

@@ -52,14 +52,14 @@ class Plan:
     def rows(self) -> list[Row]:
         """As they are before anything is done."""
         return [
-            *(_step_row(one) for one in self.steps),
+            *(_step_row(step) for step in self.steps),
             *map(_admin_row, self.admins),
             *_extension_rows(self),
         ]
 
     @property
     def changes(self) -> bool:
-        return any(one.state == "planned" for one in self.rows)
+        return any(row.state == "planned" for row in self.rows)
 
 
 def plan(account: Account, cluster: Cluster, *, overwrite: bool = False, runbooks: str = "") -> Plan:
@@ -113,7 +113,7 @@ def perform(account: Account, made: Plan, *, environment: str, report: Report) -
     """
     rows = [
         *_in_grafana(account, made),
-        *(_admitted(account, made, one) for one in made.admins),
+        *(_admitted(account, made, admin) for admin in made.admins),
     ]
     for row in rows:
         if row.state not in ("same", "kept"):
@@ -149,8 +149,8 @@ def _in_grafana(account: Account, made: Plan) -> list[Row]:
         )
     except AccountError as error:
         rows = [
-            replace(one, state="not tried", details=(str(error),)) if one.state == "planned" else one
-            for one in rows
+            replace(row, state="not tried", details=(str(error),)) if row.state == "planned" else row
+            for row in rows
         ]
     return rows
 
@@ -182,7 +182,7 @@ def _extended(account: Account, made: Plan, environment: str, report: Report) ->
         return replace(row, state="failed", details=(str(error),))
     if found is None:
         return replace(row, state="done", details=("it is gone",))
-    issues = tuple(f"{one.code} on {one.nodes} nodes: {one.message}" for one in found.issues)
+    issues = tuple(f"{issue.code} on {issue.nodes} nodes: {issue.message}" for issue in found.issues)
     if found.status in extension.BUSY:
         return replace(row, state="under way", details=(f"still {found.status}", *issues))
     state: State = "failed" if found.status.endswith("Failed") else "done"
@@ -209,7 +209,7 @@ def _extension_rows(made: Plan) -> Iterator[Row]:
     if made.extension is None:
         return
     step = made.extension[1]
-    details = (step.why, *(f"{one.code} on {one.nodes} nodes: {one.message}" for one in step.issues))
+    details = (step.why, *(f"{issue.code} on {issue.nodes} nodes: {issue.message}" for issue in step.issues))
     state: State = "same" if step.action == "none" else "under way" if step.action == "wait" else "planned"
     yield Row(kind="extension", name=extension.NAME, action=step.action, state=state, details=details)
 

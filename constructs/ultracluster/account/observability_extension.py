@@ -121,10 +121,10 @@ def find(account: Account, cluster_arn: str) -> Found | None:
     with plain_errors():
         pages = client.get_paginator("list_cluster_extensions").paginate(ClusterArn=cluster_arn)
         arns = [
-            str(one["ExtensionArn"])
+            str(extension["ExtensionArn"])
             for page in pages
-            for one in page.get("Extensions", [])
-            if one["ExtensionName"] == NAME
+            for extension in page.get("Extensions", [])
+            if extension["ExtensionName"] == NAME
         ]
         return _described(account, cluster_arn, arns[0]) if arns else None
 
@@ -145,8 +145,8 @@ def _described(account: Account, cluster_arn: str, arn: str) -> Found | None:
         nodes=summary.get("TotalCount", 0),
         active=summary.get("ActiveCount", 0),
         issues=tuple(
-            Issue(code=one["Code"], message=visible(one["Message"]), nodes=one["NodeCount"])
-            for one in answer.get("Health", {}).get("Issues", [])
+            Issue(code=issue["Code"], message=visible(issue["Message"]), nodes=issue["NodeCount"])
+            for issue in answer.get("Health", {}).get("Issues", [])
         ),
     )
 

@@ -41,7 +41,7 @@ def retained_logs(account: Account, name: str) -> RetainedLogs | None:
     logs = account.client("logs")
     with plain_errors():
         groups = logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"]
-        found = next((one for one in groups if one["logGroupName"] == name), None)
+        found = next((group for group in groups if group["logGroupName"] == name), None)
         if found is None:
             return None
         streams = logs.describe_log_streams(logGroupName=name, limit=1)["logStreams"]

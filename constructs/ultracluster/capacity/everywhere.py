@@ -195,9 +195,9 @@ class _Region:
                 AllAvailabilityZones=True
             )
             self.zones = {
-                str(one["ZoneName"]): str(one["ZoneId"])
-                for one in answer["AvailabilityZones"]
-                if "ZoneId" in one and "ZoneName" in one
+                str(zone["ZoneName"]): str(zone["ZoneId"])
+                for zone in answer["AvailabilityZones"]
+                if "ZoneId" in zone and "ZoneName" in zone
             }
         except (AccountError, *AWS_ERRORS) as error:
             if not is_denied(error):
@@ -256,19 +256,21 @@ class _Region:
             )
         )
         for page in pages:
-            for one in page["CapacityReservations"]:
-                wish = by_type.get(str(one.get("InstanceType", "")))
-                waits = one.get("State") == "scheduled"
-                free = one.get("TotalInstanceCount" if waits else "AvailableInstanceCount", 0)
+            for reservation in page["CapacityReservations"]:
+                wish = by_type.get(str(reservation.get("InstanceType", "")))
+                waits = reservation.get("State") == "scheduled"
+                free = reservation.get("TotalInstanceCount" if waits else "AvailableInstanceCount", 0)
                 if wish is None or free < 1:
                     continue
                 yield self._held(
                     wish,
-                    "capacity-block" if one.get("ReservationType") == "capacity-block" else "reservation",
-                    str(one.get("CapacityReservationId", "")),
-                    (one.get("AvailabilityZoneId") or self._zone(one),),
+                    "capacity-block"
+                    if reservation.get("ReservationType") == "capacity-block"
+                    else "reservation",
+                    str(reservation.get("CapacityReservationId", "")),
+                    (reservation.get("AvailabilityZoneId") or self._zone(reservation),),
                     free,
-                    (one.get("StartDate") if waits else None, one.get("EndDate")),
+                    (reservation.get("StartDate") if waits else None, reservation.get("EndDate")),
                 )
 
     def _plans(self, wishes: Sequence[Wish]) -> Iterator[Row]:
@@ -276,12 +278,12 @@ class _Region:
         for page in (
             self.account.client("sagemaker", self.name).get_paginator("list_training_plans").paginate()
         ):
-            for one in page["TrainingPlanSummaries"]:
-                parts: list[Mapping[str, Any]] = one.get("ReservedCapacitySummaries") or []
+            for summary in page["TrainingPlanSummaries"]:
+                parts: list[Mapping[str, Any]] = summary.get("ReservedCapacitySummaries") or []
                 name = str(parts[0]["InstanceType"]).removeprefix("ml.") if parts else ""
-                waits = one["Status"] == "Scheduled"
-                free = one.get("TotalInstanceCount" if waits else "AvailableInstanceCount", 0)
-                usable = one["Status"] in ("Active", "Scheduled") and TARGET in one.get(
+                waits = summary["Status"] == "Scheduled"
+                free = summary.get("TotalInstanceCount" if waits else "AvailableInstanceCount", 0)
+                usable = summary["Status"] in ("Active", "Scheduled") and TARGET in summary.get(
                     "TargetResources", [TARGET]
                 )
                 if name not in by_type or free < 1 or not usable:
@@ -290,10 +292,10 @@ class _Region:
                 yield self._held(
                     by_type[name],
                     "training-plan",
-                    str(one["TrainingPlanArn"]),
+                    str(summary["TrainingPlanArn"]),
                     tuple(dict.fromkeys(zones)),
                     free,
-                    (one.get("StartTime") if waits else None, one.get("EndTime")),
+                    (summary.get("StartTime") if waits else None, summary.get("EndTime")),
                 )
 
     def _zone(self, row: Mapping[str, Any]) -> str:

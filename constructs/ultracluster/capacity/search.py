@@ -223,12 +223,14 @@ def _plans(account: Account, wish: Wish, zones: Mapping[str, str], region: str |
             continue  # a plan for training jobs gives no node to a cluster
         segments = tuple(
             Segment(
-                zone=zones.get(str(one.get("AvailabilityZone", "")), str(one.get("AvailabilityZone", ""))),
-                start=one.get("StartTime") or wish.after,
-                end=one.get("EndTime"),
-                count=_instances(one, "UltraServerType", "UltraServerCount", wish),
+                zone=zones.get(
+                    str(offering.get("AvailabilityZone", "")), str(offering.get("AvailabilityZone", ""))
+                ),
+                start=offering.get("StartTime") or wish.after,
+                end=offering.get("EndTime"),
+                count=_instances(offering, "UltraServerType", "UltraServerCount", wish),
             )
-            for one in row.get("ReservedCapacityOfferings", [])
+            for offering in row.get("ReservedCapacityOfferings", [])
         )
         hours = _hours(row.get("DurationHours", 0), row.get("DurationMinutes", 0))
         offers += _offer(wish, row["TrainingPlanOfferingId"], segments, hours, row)
@@ -252,13 +254,13 @@ def _blocks(account: Account, wish: Wish, zones: Mapping[str, str], region: str 
             parts: list[Mapping[str, Any]] = row.get("CapacityBlockOfferingSegments") or [row]
             segments = tuple(
                 Segment(
-                    zone=one.get("AvailabilityZoneId")
-                    or zones.get(name := str(one.get("AvailabilityZone", "")), name),
-                    start=one.get("StartDate") or row["StartDate"],
-                    end=one.get("EndDate"),
-                    count=_instances(one, "UltraserverType", "UltraserverCount", wish),
+                    zone=part.get("AvailabilityZoneId")
+                    or zones.get(name := str(part.get("AvailabilityZone", "")), name),
+                    start=part.get("StartDate") or row["StartDate"],
+                    end=part.get("EndDate"),
+                    count=_instances(part, "UltraserverType", "UltraserverCount", wish),
                 )
-                for one in parts
+                for part in parts
             )
             hours = _hours(
                 row.get("CapacityBlockDurationHours", 0), row.get("CapacityBlockDurationMinutes", 0)
@@ -289,14 +291,16 @@ def _block_size(wish: Wish) -> dict[str, Any]:
 def _ultraserver(wish: Wish) -> UltraServer | None:
     """The UltraServer that is sold instead of its instances: the smallest that holds all, or the largest."""
     servers = [
-        one
-        for one in ultraservers().values()
-        if one.member == wish.instance_type
-        and one.published
-        and (one.hyperpod_name if wish.kind == "training-plan" else one.capacity_block_regions)
+        ultraserver
+        for ultraserver in ultraservers().values()
+        if ultraserver.member == wish.instance_type
+        and ultraserver.published
+        and (
+            ultraserver.hyperpod_name if wish.kind == "training-plan" else ultraserver.capacity_block_regions
+        )
     ]
     servers.sort(key=lambda one: one.instances)
-    enough = (one for one in servers if one.instances >= wish.count)
+    enough = (server for server in servers if server.instances >= wish.count)
     return next(enough, servers[-1] if servers else None)
 
 

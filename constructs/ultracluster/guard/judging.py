@@ -56,7 +56,7 @@ def report_findings(scope: Construct, findings: Iterable[Finding]) -> None:
     """Hand findings to the CDK; those that speak of a token are left out."""
     if is_judged(scope):
         return
-    told = {one.sentence: one for one in findings}
+    told = {finding.sentence: finding for finding in findings}
     told = {words: one for words, one in told.items() if not speaks_of_token(words)}
     if errors := [words for words, one in told.items() if one.blocks]:
         scope.node.add_validation(_Errors(errors))

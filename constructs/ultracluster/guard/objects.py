@@ -70,7 +70,7 @@ def plain_groups(
     groups: Sequence[ec2.ISecurityGroup | HoldsSecurityGroup] | None,
 ) -> list[ec2.ISecurityGroup]:
     """The groups themselves, or those that our constructs hold."""
-    return [cast("ec2.ISecurityGroup", getattr(one, "security_group", one)) for one in groups or ()]
+    return [cast("ec2.ISecurityGroup", getattr(group, "security_group", group)) for group in groups or ()]
 
 
 def take_objects(scope: IConstruct, arguments: Mapping[str, Any]) -> None:

@@ -156,22 +156,22 @@ def _users(part: Part, draft: Drafted, notes: Ledger) -> None:
     if len(rows) > _MOST_USERS:
         notes.refuse(part.where, f"has more than {_MOST_USERS} people", "use a directory: docs/directory.md")
         return
-    for one in rows:
-        name, uid = one.needed("username", "name the person") or "", one.number("uid")
-        home = one.text("home")
+    for row in rows:
+        name, uid = row.needed("username", "name the person") or "", row.number("uid")
+        home = row.text("home")
         if not _USER.fullmatch(name) or uid is None:
             notes.left(
-                one.where, f"{one_line(name)!r} with the id {uid} is no account that nodes can make",
+                row.where, f"{one_line(name)!r} with the id {uid} is no account that nodes can make",
                 "small letters, digits, - and _, at most 32, and a whole number",
             )  # fmt: skip
             continue
         if name in found:
-            notes.left(one.where, f"{name} is there twice, and the first counts", "choose one user id")
+            notes.left(row.where, f"{name} is there twice, and the first counts", "choose one user id")
             continue
         found[name] = {"uid": uid}
         if home and home.rstrip("/") != f"/home/{name}":
             notes.changed(
-                one.place("home"), "homes are at /home on OpenZFS, or in the folder home of Lustre",
+                row.place("home"), "homes are at /home on OpenZFS, or in the folder home of Lustre",
                 "copy what is in the old ones",
             )  # fmt: skip
     if not found:
@@ -188,8 +188,8 @@ def _grouped(data: Mapping[str, Any]) -> bool:
     if not isinstance(groups, list) or not groups:
         return False
     return all(
-        isinstance(one, Mapping) and isinstance(cast("Mapping[str, Any]", one).get("users"), list)
-        for one in cast("list[object]", groups)
+        isinstance(group, Mapping) and isinstance(cast("Mapping[str, Any]", group).get("users"), list)
+        for group in cast("list[object]", groups)
     )
 
 

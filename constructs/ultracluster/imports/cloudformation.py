@@ -73,7 +73,7 @@ class _Walk:
     def value(self, value: Any, place: str) -> Any:
         if isinstance(value, list):
             items = (self.value(one, f"{place}[{n}]") for n, one in enumerate(cast("list[Any]", value)))
-            return [one for one in items if one is not _UNKNOWN]
+            return [item for item in items if item is not _UNKNOWN]
         if not isinstance(value, Mapping):
             return value
         mapping = cast("Mapping[str, Any]", value)
@@ -110,7 +110,7 @@ class _Walk:
                 return known[at] if at < len(known) else _UNKNOWN
             case "Fn::FindInMap", (_, _, _):
                 table: Any = self.template.get("Mappings")
-                for word in (self.value(one, place) for one in parts):
+                for word in (self.value(part, place) for part in parts):
                     table = _mapping(table).get(str(word))
                 return _UNKNOWN if table is None else table
             case _:
@@ -141,7 +141,7 @@ class _Walk:
             self.found.wrong.append(wrong)
             return _UNKNOWN
         listed = str(declared.get("Type", "")).startswith(("CommaDelimitedList", "List<"))
-        return [one.strip() for one in value.split(",")] if listed and isinstance(value, str) else value
+        return [word.strip() for word in value.split(",")] if listed and isinstance(value, str) else value
 
     def _text(self, text: str, own: Mapping[str, Any], place: str) -> Any:
         values: dict[str, Any] = {}

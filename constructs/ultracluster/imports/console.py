@@ -251,7 +251,7 @@ def _tags(top: Part, notes: Ledger) -> Iterator[dict[str, str]]:
             cast("dict[str, str]", one) for one in cast("list[object]", given) if isinstance(one, Mapping)
         )
     else:
-        pairs = (one.partition("=") for one in text.split(",") if "=" in one)
+        pairs = (word.partition("=") for word in text.split(",") if "=" in word)
         yield from ({"Key": key.strip(), "Value": value.strip()} for key, _, value in pairs)
 
 

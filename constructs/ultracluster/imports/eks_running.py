@@ -122,7 +122,7 @@ def control_plane(
 def _private(names: list[str], around: Surroundings | None, network: Part) -> list[str]:
     """Subnets of the control plane, without public ones where two zones are left."""
     known: Mapping[str, Subnet] = around.subnets if around else {}
-    kept = [one for one in names if not (one in known and known[one].public)]
+    kept = [name for name in names if not (name in known and known[name].public)]
     zones = {known[one].zone_id for one in kept if one in known}
     if len(kept) == len(names) or len(zones) < 2:
         return names
@@ -151,9 +151,9 @@ def _endpoint(network: Part, ledger: Ledger) -> dict[str, Any]:
 
 def _admins(top: Part) -> dict[str, Any]:
     found: list[str] = []
-    for one in top.parts("accessEntries"):
-        arn, policies = one.text("principalArn") or "", one.parts("policies")
-        groups, kind = one.texts("kubernetesGroups"), one.text("type")
+    for part in top.parts("accessEntries"):
+        arn, policies = part.text("principalArn") or "", part.parts("policies")
+        groups, kind = part.texts("kubernetesGroups"), part.text("type")
         whole = False
         for policy in policies:
             scope = policy.part("accessScope")
@@ -166,7 +166,7 @@ def _admins(top: Part) -> dict[str, Any]:
             found.append(arn)
         else:
             top.ledger.left(
-                one.where, f"only whole administrators carry over, and {one_line(arn)} is none",
+                part.where, f"only whole administrators carry over, and {one_line(arn)} is none",
                 "write `teams` with their members",
             )  # fmt: skip
     if found:
@@ -240,15 +240,15 @@ def node_group(name: str, part: Part) -> dict[str, Any] | None:
 
 def _key(cluster: Part) -> str:
     found = ""
-    for one in cluster.parts("encryptionConfig"):
-        one.any("resources")
-        found = one.part("provider").text("keyArn") or found
+    for part in cluster.parts("encryptionConfig"):
+        part.any("resources")
+        found = part.part("provider").text("keyArn") or found
     return found
 
 
 def _issues(part: Part) -> str:
     issues = part.part("health").parts("issues")
-    texts = [f"{one.text('code') or ''}: {one.text('message') or ''}" for one in issues]
-    for one in issues:
-        one.any("resourceIds")
+    texts = [f"{issue.text('code') or ''}: {issue.text('message') or ''}" for issue in issues]
+    for issue in issues:
+        issue.any("resourceIds")
     return "; ".join(texts)

@@ -47,7 +47,7 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
         ledger.refuse("managedNodeGroups", "no group has nodes", "name one at least")
     groups = {part.needed("name", "name the group"): _group(part) for part in parts}
     with_roles(groups, {part.text("name") or "" for part in parts if part.data.get("efaEnabled")})
-    types = [one["instance_type"] for one in groups.values() if one["role"] == "compute"]
+    types = [group["instance_type"] for group in groups.values() if group["role"] == "compute"]
     account, region = owner(data)
     settled = place(ledger, asked, metadata.text("region") or region, KIND, types)
     vpc = top.part("vpc")
@@ -73,7 +73,7 @@ def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
 def _tags(metadata: Part) -> dict[str, str]:
     """Tags without those that mean something to a tool that is not there any more."""
     tags = {one: str(value) for one, value in metadata.map("tags").items()}
-    for name in [one for one in tags if one.startswith(_TOOLS)]:
+    for name in [tag for tag in tags if tag.startswith(_TOOLS)]:
         metadata.ledger.left(
             f"{metadata.place('tags')}.{name}", "it marks resources for a tool that is not here",
             "orchestrator.karpenter tags what its nodes need by itself",
@@ -199,7 +199,7 @@ def with_system(
     groups: dict[str, dict[str, Any]], settled: Mapping[str, Any], ledger: Ledger
 ) -> dict[str, dict[str, Any]]:
     """With nodes for the add-ons where no group is left for them."""
-    if any(one["role"] == "system" for one in groups.values()):
+    if any(group["role"] == "system" for group in groups.values()):
         return groups
     region, zone = settled.get("region", ""), settled.get("network", {}).get("zone_id", "")
     kind = general_type("2xlarge", region, zone, hyperpod=False, system=True)
@@ -255,14 +255,14 @@ def _admins(top: Part) -> list[str]:
     """Roles and users that may do everything."""
     found: list[str] = []
     access = top.part("accessConfig")
-    for one in access.parts("accessEntries"):
-        arn = one.text("principalARN")
-        policies = [policy.text("policyARN") or "" for policy in one.parts("accessPolicies")]
-        groups = one.texts("kubernetesGroups")
+    for part in access.parts("accessEntries"):
+        arn = part.text("principalARN")
+        policies = [policy.text("policyARN") or "" for policy in part.parts("accessPolicies")]
+        groups = part.texts("kubernetesGroups")
         for key in ("kubernetesUsername", "type"):
-            one.any(key)
+            part.any(key)
         whole = any(policy.endswith(_ADMIN) for policy in policies)
-        for policy in one.parts("accessPolicies"):
+        for policy in part.parts("accessPolicies"):
             scope = policy.part("accessScope")
             whole = scope.text("type") in (None, "cluster") and whole
             scope.any("namespaces")
@@ -270,16 +270,16 @@ def _admins(top: Part) -> list[str]:
             found.append(arn)
         else:
             top.ledger.left(
-                one.where, "only whole administrators carry over", "write `teams` with their members"
+                part.where, "only whole administrators carry over", "write `teams` with their members"
             )
-    for one in top.parts("iamIdentityMappings"):
-        arn, groups = one.text("arn"), one.texts("groups")
+    for part in top.parts("iamIdentityMappings"):
+        arn, groups = part.text("arn"), part.texts("groups")
         for key in ("username", "account", "namespace", "noDuplicateARNs", "serviceName"):
-            one.any(key)
+            part.any(key)
         if arn and _MASTERS in groups:
             found.append(arn)
         else:
             top.ledger.left(
-                one.where, "only whole administrators carry over", "write `teams` with their members"
+                part.where, "only whole administrators carry over", "write `teams` with their members"
             )
     return list(dict.fromkeys(found))

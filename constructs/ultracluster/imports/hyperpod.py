@@ -33,7 +33,9 @@ def whole(data: object) -> object:
     """Instance groups alone, as `--instance-groups` takes them, and a network alone as a request."""
     if isinstance(data, list):
         groups = cast("list[object]", data)
-        named = groups and all(isinstance(one, Mapping) and "InstanceGroupName" in one for one in groups)
+        named = groups and all(
+            isinstance(group, Mapping) and "InstanceGroupName" in group for group in groups
+        )
         return {"InstanceGroups": groups} if named else groups
     if not isinstance(data, Mapping):
         return data
@@ -71,7 +73,7 @@ def drafted(
     roles.check(groups, ledger)
     if not groups:
         ledger.refuse(top.place("InstanceGroups"), "has no group", "name one at least")
-    types = [one["instance_type"] for one in groups.values() if one["role"] == "compute"]
+    types = [group["instance_type"] for group in groups.values() if group["role"] == "compute"]
     account, region = owner([data, parameters or {}])
     subnets, security = _network(top, asked)
     settled = place(ledger, asked, region, kind, types, subnets=subnets, groups=security)
@@ -115,7 +117,9 @@ class _Roles:
         self.controller = parameters.text("controller_group")
         self.login = parameters.text("login_group")
         workers = parameters.parts("worker_groups")
-        self.partitions = {one.text("instance_group_name"): one.text("partition_name") for one in workers}
+        self.partitions = {
+            worker.text("instance_group_name"): worker.text("partition_name") for worker in workers
+        }
         self.parameters = parameters
 
     def of(self, name: str, group: Part, ledger: Ledger) -> dict[str, Any]:

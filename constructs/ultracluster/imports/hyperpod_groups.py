@@ -28,7 +28,7 @@ def group_of(part: Part, *, kubernetes: bool) -> dict[str, Any]:
         group["threads_per_core"] = threads
     if interface := part.part("NetworkInterface").text("InterfaceType"):
         group["efa_interface"] = interface
-    if checks := [_CHECKS.get(one, one) for one in part.texts("OnStartDeepHealthChecks")]:
+    if checks := [_CHECKS.get(text, text) for text in part.texts("OnStartDeepHealthChecks")]:
         group["deep_health_checks"] = checks
     image = part.text("ImageId") or "default"
     if image.startswith("ami-"):
@@ -108,14 +108,14 @@ def _batches(config: Part) -> dict[str, Any]:
         config.ledger.left(batch.where, "batches are a share of the group", "write batch_percent")
     if (pause := config.number("WaitIntervalInSeconds")) is not None:
         found["wait_seconds"] = pause
-    alarms = [one.text("AlarmName") or "" for one in config.parts("AutoRollbackConfiguration")]
+    alarms = [part.text("AlarmName") or "" for part in config.parts("AutoRollbackConfiguration")]
     return found | ({"rollback_alarms": alarms} if alarms else {})
 
 
 def _labels(config: Part) -> dict[str, Any]:
     labels = {key: str(value) for key, value in config.map("Labels").items()}
     taints: list[dict[str, Any]] = []
-    for one in config.parts("Taints"):
-        taint = {"key": one.text("Key"), "value": one.text("Value"), "effect": one.text("Effect")}
+    for part in config.parts("Taints"):
+        taint = {"key": part.text("Key"), "value": part.text("Value"), "effect": part.text("Effect")}
         taints.append({key: value for key, value in taint.items() if value is not None})
     return {**({"labels": labels} if labels else {}), **({"taints": taints} if taints else {})}

@@ -67,9 +67,9 @@ def drafted(
 def request(answer: Mapping[str, Any], own_images: frozenset[str]) -> dict[str, Any]:
     """The request of CreateCluster that would make what DescribeCluster shows."""
     groups = [
-        _group(one, own_images)
-        for one in _mappings(answer.get("InstanceGroups"))
-        if one.get("Status") != "Deleting"
+        _group(mapping, own_images)
+        for mapping in _mappings(answer.get("InstanceGroups"))
+        if mapping.get("Status") != "Deleting"
     ]
     scaling = answer.get("AutoScaling")
     found = {key: answer[key] for key in _TOP if answer.get(key) not in (None, [], {})}
@@ -77,7 +77,9 @@ def request(answer: Mapping[str, Any], own_images: frozenset[str]) -> dict[str, 
         kept = cast("Mapping[str, Any]", scaling)
         found["AutoScaling"] = {key: kept[key] for key in ("Mode", "AutoScalerType") if key in kept}
     tags = [
-        one for one in _mappings(answer.get("Tags")) if not str(one.get("Key", "")).lower().startswith("aws:")
+        mapping
+        for mapping in _mappings(answer.get("Tags"))
+        if not str(mapping.get("Key", "")).lower().startswith("aws:")
     ]
     return {**found, "InstanceGroups": groups, **({"Tags": tags} if tags else {})}
 

@@ -17,8 +17,8 @@ _MOST_TEXT = 64 * 1024
 
 def root_volume(template: Part) -> dict[str, int]:
     """Size and speed of the first volume that a template has."""
-    for one in template.parts("BlockDeviceMappings")[:1]:
-        disk = one.part("Ebs")
+    for part in template.parts("BlockDeviceMappings")[:1]:
+        disk = part.part("Ebs")
         kind, iops = disk.text("VolumeType"), disk.number("Iops")
         found = {
             "root_volume_gib": disk.number("VolumeSize"),
@@ -66,15 +66,15 @@ def capacity(template: Part, *, block: bool, interruptible: bool = False) -> dic
 
 def has_efa(template: Part) -> bool:
     """Whether its nodes have EFA interfaces."""
-    kinds = [one.get("InterfaceType") for one in _interfaces(template)]
+    kinds = [interface.get("InterfaceType") for interface in _interfaces(template)]
     return any(kind in ("efa", "efa-only") for kind in kinds)
 
 
 def security_groups(template: Part) -> list[str]:
     """Security groups of nodes by id."""
     found = [str(one) for one in _list(template.data.get("SecurityGroupIds"))]
-    for one in _interfaces(template):
-        found += [str(name) for name in _list(one.get("Groups"))]
+    for interface in _interfaces(template):
+        found += [str(name) for name in _list(interface.get("Groups"))]
     return list(dict.fromkeys(found))
 
 
@@ -90,7 +90,10 @@ def mounts(template: Part) -> Iterator[tuple[str, str]]:
     for line in plain.splitlines():
         for name in _FILE_SYSTEM.findall(line):
             folders = [word for word in line.split() if re.fullmatch(r"(/[A-Za-z0-9._-]+)+", word)]
-            yield name, next((one for one in folders if not one.startswith(("/etc", "/usr", "/bin"))), "")
+            yield (
+                name,
+                next((folder for folder in folders if not folder.startswith(("/etc", "/usr", "/bin"))), ""),
+            )
 
 
 def _interfaces(template: Part) -> list[dict[str, Any]]:

@@ -10,11 +10,13 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
+from ruamel.yaml import YAML
+
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, parse
 from ultracluster.config.findings import YamlPath, dotted
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.plain_text import one_line
-from ultracluster.config.remedy import Change, Option, apply
+from ultracluster.config.remedy import Change, Option, Remedy, apply
 from ultracluster.config.source import Source
 from ultracluster.imports.ledger import ImportRefusedError, Ledger, Row, Wrong
 from ultracluster.model import TRAITS
@@ -137,8 +139,6 @@ def _is_held(path: YamlPath) -> bool:
 
 
 def _words(option: Option) -> str:
-    from ultracluster.config.remedy import Remedy
-
     return Remedy(options=(option,)).text()
 
 
@@ -150,8 +150,6 @@ def _judged(data: dict[str, Any]) -> tuple[Finding, ...]:
 
 
 def _text(data: dict[str, Any], tool: str, source: str, rows: tuple[Row, ...]) -> str:
-    from ruamel.yaml import YAML
-
     yaml: Any = YAML()
     yaml.width = 10_000
     yaml.indent(mapping=2, sequence=4, offset=2)

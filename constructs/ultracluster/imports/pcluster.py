@@ -90,8 +90,8 @@ def _network(top: Part, asked: Asked) -> tuple[list[str], list[str]]:
     queues = [queue.part("Networking") for queue in top.part("Scheduling").parts("SlurmQueues")]
     pools = [pool.part("Networking") for pool in top.part("LoginNodes").parts("Pools")]
     head = top.part("HeadNode").part("Networking")
-    subnets = [one for network in queues for one in network.texts("SubnetIds")]
-    groups = [one for network in queues for one in network.texts("SecurityGroups")]
+    subnets = [text for network in queues for text in network.texts("SubnetIds")]
+    groups = [text for network in queues for text in network.texts("SecurityGroups")]
     for network in (head, *pools):
         subnets += [*network.texts("SubnetIds"), *network.texts("SubnetId")]
         groups += network.texts("SecurityGroups")

@@ -98,7 +98,7 @@ class _Resource:
 
     def _type(self) -> str:
         alone = self.resource.text("InstanceType")
-        several = [one.text("InstanceType") or "" for one in self.resource.parts("Instances")]
+        several = [part.text("InstanceType") or "" for part in self.resource.parts("Instances")]
         if alone is None and not several:
             self.ledger.refuse(
                 self.resource.place("InstanceType"),

@@ -141,16 +141,16 @@ def _links(settings: Part) -> dict[str, dict[str, Any]]:
     if path := settings.text("ImportPath"):
         policy = settings.text("AutoImportPolicy") or ""
         links["/"] = _link(path, settings.number("ImportedFileChunkSize"), _EVENTS.get(policy, []), [])
-    for one in settings.parts("DataRepositoryAssociations"):
-        one.text("Name")
-        folder = one.needed("FileSystemPath", "write the folder of the file system")
+    for part in settings.parts("DataRepositoryAssociations"):
+        part.text("Name")
+        folder = part.needed("FileSystemPath", "write the folder of the file system")
         link = _link(
-            one.needed("DataRepositoryPath", "write s3://bucket/prefix"),
-            one.number("ImportedFileChunkSize"),
-            [event.lower() for event in one.texts("AutoImportPolicy")],
-            [event.lower() for event in one.texts("AutoExportPolicy")],
+            part.needed("DataRepositoryPath", "write s3://bucket/prefix"),
+            part.number("ImportedFileChunkSize"),
+            [event.lower() for event in part.texts("AutoImportPolicy")],
+            [event.lower() for event in part.texts("AutoExportPolicy")],
         )
-        if not one.flag("BatchImportMetaDataOnCreate"):
+        if not part.flag("BatchImportMetaDataOnCreate"):
             link["import_existing"] = False
         links[folder] = link
     return links

@@ -88,11 +88,11 @@ def _existing(
     around = asked.around
     assert around is not None
     names = list(dict.fromkeys(subnets))
-    known = [around.subnets[one] for one in names if one in around.subnets]
-    for one in names:
-        if one not in around.subnets:
-            why = around.unread.get(one) or around.unread.get("subnets") or "it does not exist any more"
-            ledger.left(one, f"the subnet could not be read: {why}", "write network.vpc and network.subnet")
+    known = [around.subnets[name] for name in names if name in around.subnets]
+    for name in names:
+        if name not in around.subnets:
+            why = around.unread.get(name) or around.unread.get("subnets") or "it does not exist any more"
+            ledger.left(name, f"the subnet could not be read: {why}", "write network.vpc and network.subnet")
     here = _chosen(known, asked.zone_id)
     if here is None:
         return None

@@ -159,10 +159,10 @@ def everything(paths: list[Path], asked: Asked) -> Drafted:
     if folders and not asked.name:
         asked = replace(asked, name=paths[0].resolve().name)
     draft = drafted(given, asked)
-    for one in folders:
-        if one.scripts:
-            base_config.add_scripts(draft, one.scripts)
-        for name, why in one.unread:
+    for folder in folders:
+        if folder.scripts:
+            base_config.add_scripts(draft, folder.scripts)
+        for name, why in folder.unread:
             draft.ledger.left(one_line(name), f"the file could not be read: {why}", "look whether it matters")
     return draft
 
@@ -172,10 +172,10 @@ def parameters_of(data: object) -> dict[str, Any] | None:
     defaults of a template. None of anything else."""
     if isinstance(data, list):
         rows = cast("list[object]", data)
-        pairs = [cast("Mapping[str, Any]", one) for one in rows if isinstance(one, Mapping)]
-        if not pairs or not all("ParameterKey" in one for one in pairs):
+        pairs = [cast("Mapping[str, Any]", row) for row in rows if isinstance(row, Mapping)]
+        if not pairs or not all("ParameterKey" in pair for pair in pairs):
             return None
-        return {str(one["ParameterKey"]): one.get("ParameterValue") for one in pairs}
+        return {str(pair["ParameterKey"]): pair.get("ParameterValue") for pair in pairs}
     if not isinstance(data, Mapping):
         return None
     mapping = cast("Mapping[str, Any]", data)

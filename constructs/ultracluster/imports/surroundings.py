@@ -78,7 +78,9 @@ class Surroundings:
 
     def made(self, name: str) -> FileSystem | None:
         """The one that the cluster's stack made by this name."""
-        return next((one for one in self.file_systems.values() if name and one.made_as == name), None)
+        return next(
+            (system for system in self.file_systems.values() if name and system.made_as == name), None
+        )
 
     def private_pair(self, first: str) -> list[str]:
         """This subnet and one of another zone of its VPC; none where the VPC has no second zone."""
@@ -86,9 +88,9 @@ class Surroundings:
         if here is None:
             return []
         others = (
-            one.id
-            for one in self.subnets.values()
-            if one.vpc == here.vpc and one.zone_id != here.zone_id and not one.public
+            subnet.id
+            for subnet in self.subnets.values()
+            if subnet.vpc == here.vpc and subnet.zone_id != here.zone_id and not subnet.public
         )
         second = next(others, None)
         return [first, second] if second else []

@@ -90,13 +90,13 @@ def check_preload(cluster: Cluster, group: str, path: str) -> str:
     if not wanted.is_absolute() or ".." in wanted.parts:
         raise ValueError(f"{path} is no absolute path")
     linked = [
-        PurePosixPath(one.mount_path) / folder.lstrip("/")
-        for one in systems.values()
-        for folder in one.data_repositories
+        PurePosixPath(system.mount_path) / folder.lstrip("/")
+        for system in systems.values()
+        for folder in system.data_repositories
     ]
     if any(wanted.is_relative_to(one) for one in linked):
         return ""
-    home = next((one for one in systems.values() if wanted.is_relative_to(one.mount_path)), None)
+    home = next((system for system in systems.values() if wanted.is_relative_to(system.mount_path)), None)
     if home and home.settings.deployment == "existing":
         return f"{path} is on a file system that exists already: whether S3 is linked there is not known here"
     paths = ", ".join(sorted(map(str, linked)))

@@ -62,7 +62,7 @@ def recipe_words(
         "name": job,
         "checkpoints": checkpoints,
     }
-    return (*recipe["program"], *(one.format(**values) for one in recipe["arguments"]))
+    return (*recipe["program"], *(argument.format(**values) for argument in recipe["arguments"]))
 
 
 def _parallel(pool: Pool, parameters: float, memory: float) -> int:

@@ -310,7 +310,7 @@ def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
                 f"{cluster.settings.kind}: its jobs load their newest checkpoint when they start again"
             )
         return sbatch_script(cluster, wanted)
-    return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, wanted))
+    return "---\n".join(yaml_text(manifest) for manifest in pytorch_manifests(cluster, wanted))
 
 
 __all__ = ["Wishes", "Written", "job_text", "preload_text", "wanted_job"]

@@ -76,9 +76,9 @@ def deployed(
     text = text.replace(f"/d/{TAG}-", f"/d/{uid(environment, '')}")
     made = cast("Board", json.loads(text))
     variables: list[dict[str, Any]] = made["templating"]["list"]
-    made["templating"]["list"] = [one for one in variables if one["type"] != "datasource"]
+    made["templating"]["list"] = [variable for variable in variables if variable["type"] != "datasource"]
     for link in made["links"]:
-        link["tags"] = [f"{TAG}-{environment}" if one == TAG else one for one in link["tags"]]
+        link["tags"] = [f"{TAG}-{environment}" if tag == TAG else tag for tag in link["tags"]]
     made |= {"uid": uid(environment, name), "tags": [TAG, f"{TAG}-{environment}"]}
     made["title"] = f"{made['title']} ({environment})"
     return made

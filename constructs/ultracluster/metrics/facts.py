@@ -117,7 +117,7 @@ def _haves(cluster: Cluster) -> Iterator[str]:
         yield "efa"
     if cluster.lustre:
         yield "lustre"
-        efa = any(one.efa for one in cluster.lustres.values())
+        efa = any(lustre.efa for lustre in cluster.lustres.values())
         if efa and any(one.lustre_efa_client for one in _types(cluster)):
             yield "lustre-efa"
     yield "slurm" if cluster.traits.slurm else "kubernetes"

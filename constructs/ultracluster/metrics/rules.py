@@ -40,7 +40,9 @@ def rule_groups(cluster: Cluster, *, runbooks: str = RUNBOOKS) -> dict[str, str]
     facts = facts_of(cluster, runbooks=runbooks)
     return {
         f"{facts.environment}-records": rule_file(_records(facts)),
-        f"{facts.environment}-alerts": rule_file([one for name in GROUPS for one in _alerts(facts, name)]),
+        f"{facts.environment}-alerts": rule_file(
+            [alert for name in GROUPS for alert in _alerts(facts, name)]
+        ),
     }
 
 
@@ -50,16 +52,16 @@ def rule_file(groups: list[dict[str, object]]) -> str:
 
 def all_groups(facts: Facts) -> list[dict[str, object]]:
     """Every group of rules, those of the records first."""
-    return [*_records(facts), *(one for name in GROUPS for one in _alerts(facts, name))]
+    return [*_records(facts), *(alert for name in GROUPS for alert in _alerts(facts, name))]
 
 
 def _records(facts: Facts) -> list[dict[str, object]]:
-    wanted = [one for one in records() if one.needs <= facts.haves]
+    wanted = [record for record in records() if record.needs <= facts.haves]
     return _groups(facts, "records", [_record(facts, one) for one in wanted])
 
 
 def _alerts(facts: Facts, name: str) -> list[dict[str, object]]:
-    wanted = [one for one in alerts() if one.group == name and one.needs <= facts.haves]
+    wanted = [alert for alert in alerts() if alert.group == name and alert.needs <= facts.haves]
     return _groups(facts, name, [_alert(facts, one) for one in wanted])
 
 

@@ -19,10 +19,12 @@ def xid_groups(accelerators: Iterable[str]) -> dict[str, dict[str, str]]:
     counts: the health check reads the line and says more. So it is where generations of one cluster differ.
     """
     names = set(accelerators)
-    here = [one.name for one in generations() if names & set(one.accelerators)] or [None]
+    here = [generation.name for generation in generations() if names & set(generation.accelerators)] or [None]
     found: dict[str, dict[str, str]] = {group: {} for group in GROUPS}
     for code, rows in _rows().items():
-        row = min((one for kind in here for one in _candidates(rows, kind)), key=_gravity, default=None)
+        row = min(
+            (candidate for kind in here for candidate in _candidates(rows, kind)), key=_gravity, default=None
+        )
         if row is not None:
             found[_group(row)][code] = row.meaning
     return found

@@ -91,7 +91,7 @@ class Move:
     @property
     def blanks(self) -> tuple[Edit, ...]:
         """What a person has to fill in."""
-        return tuple(one for one in self.edits if one.blank)
+        return tuple(edit for edit in self.edits if edit.blank)
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Move:
 
     @property
     def wrong(self) -> tuple[Finding, ...]:
-        return tuple(one for one in self.findings if one.blocks)
+        return tuple(finding for finding in self.findings if finding.blocks)
 
     @property
     def least_hours(self) -> float | None:
@@ -279,7 +279,7 @@ def _second(loaded: Loaded, option: Option, place: Path) -> tuple[Cluster, tuple
     try:
         second = parse(Source(str(place), data=data))
     except InvalidEnvironmentError as error:
-        reasons = "; ".join(f"{one.dotted}: {one.message}" for one in error.findings)
+        reasons = "; ".join(f"{finding.dotted}: {finding.message}" for finding in error.findings)
         raise MoveError(f"the second environment would be none: {reasons}") from None
     second = Loaded(second.environment.at(place), second.source)
     return resolve(second.environment), tuple(check(second))

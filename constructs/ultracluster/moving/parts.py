@@ -363,7 +363,7 @@ def _kubernetes(both: Both) -> Iterator[Part]:
 def _file_systems(cluster: Cluster) -> dict[str, FileSystemPlan]:
     first = lustre_plan(cluster)
     found = {FIRST_LUSTRE: first} if first else {}
-    return found | {one.name: one for one in further_lustre_plans(cluster)}
+    return found | {plan.name: plan for plan in further_lustre_plans(cluster)}
 
 
 def _hours(before: FileSystemPlan, after: FileSystemPlan) -> float | None:

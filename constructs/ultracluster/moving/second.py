@@ -50,7 +50,7 @@ def second_name(environment: Environment, target: Target) -> str:
 
 def option_of(edits: tuple[Edit, ...]) -> Option:
     """The edits as changes of the file."""
-    return tuple(Change(one.path, one.value) for one in edits)
+    return tuple(Change(edit.path, edit.value) for edit in edits)
 
 
 def edits(environment: Environment, data: Any, target: Target, name: str) -> tuple[Edit, ...]:
@@ -304,10 +304,10 @@ def _partition(region_name: str) -> str:
 def _next(network: Network) -> tuple[str, int]:
     """The next networks of the same sizes, so that both VPCs can be joined, and how far they are."""
     blocks = vpc_blocks(network)
-    step = max(one.num_addresses for one in blocks)  # each network stays one of its size
+    step = max(block.num_addresses for block in blocks)  # each network stays one of its size
     for away in (sign * number * step for number in range(1, 257) for sign in (1, -1)):
         try:
-            moved = [ipaddress.IPv4Network(_moved(str(one), away)) for one in blocks]
+            moved = [ipaddress.IPv4Network(_moved(str(block), away)) for block in blocks]
         except ValueError:  # no address has that number
             continue
         if any(new.is_private != old.is_private for new, old in zip(moved, blocks, strict=True)):

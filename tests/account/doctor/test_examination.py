@@ -19,7 +19,9 @@ def test_sources_are_asked_side_by_side() -> None:
     for number in range(8):
         inquiry.ask(f"source {number}", question)
     found = inquiry.collect()
-    assert [(one.name, one.state) for one in found.sources] == [(f"source {n}", "read") for n in range(8)]
+    assert [(source.name, source.state) for source in found.sources] == [
+        (f"source {n}", "read") for n in range(8)
+    ]
 
 
 def test_a_source_that_does_not_answer_in_time_is_a_line_and_the_others_answer() -> None:
@@ -32,9 +34,9 @@ def test_a_source_that_does_not_answer_in_time_is_a_line_and_the_others_answer()
     inquiry.ask("broken", lambda: [Fact("", "", {}["key"])])
     found = inquiry.collect()
     never.set()
-    states = {one.name: (one.state, one.why) for one in found.sources}
+    states = {source.name: (source.state, source.why) for source in found.sources}
     assert list(states) == ["slow", "after it", "quick", "broken"]
     assert states["slow"][0] == "not readable" and "no answer within 0.5 seconds" in states["slow"][1]
     assert states["after it"][0] == "not readable" and states["quick"] == ("read", "")
     assert states["broken"] == ("not readable", "KeyError: 'key'")
-    assert [one.text for one in found.facts] == ["seen"] and late[0] == "slow" and not found.healthy
+    assert [fact.text for fact in found.facts] == ["seen"] and late[0] == "slow" and not found.healthy

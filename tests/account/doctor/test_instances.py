@@ -37,7 +37,7 @@ def test_moto_eks_and_its_stacks(tmp_path: Path) -> None:
         api.objects["GET", "/api/v1/nodes"] = 200, {"items": [kubernetes_node("ip-10-0-0-5")]}
         api.objects["GET", "/api/v1/events"] = 200, {"items": []}
         found = examine(made, resolve(other("eks")))
-    assert {(one.name, one.state) for one in found.sources} >= {
+    assert {(source.name, source.state) for source in found.sources} >= {
         ("stack hpc-cluster", "read"),
         ("stack hpc-network", "nothing there"),
         ("nodes", "read"),
@@ -69,8 +69,11 @@ def test_moto_parallelcluster_logs() -> None:
     said = [{"timestamp": stamp, "message": one} for one in (line, last)]
     logs.put_log_events(**place, logEvents=said)
     found = examine(made, resolve(other("parallelcluster")))
-    assert ("stack hpc", "nothing there") in {(one.name, one.state) for one in found.sources}
-    assert [one.failure.id for one in found.diagnoses[:2]] == ["insufficient-capacity", "proof-less"]
+    assert ("stack hpc", "nothing there") in {(source.name, source.state) for source in found.sources}
+    assert [diagnose.failure.id for diagnose in found.diagnoses[:2]] == [
+        "insufficient-capacity",
+        "proof-less",
+    ]
     assert {fact.text: fact.level for fact in found.facts if fact.source == "node logs"} == {
         line: "error",
         last: "warning",

@@ -191,7 +191,7 @@ def test_the_last_line_of_a_node_is_known(line: str, name: str) -> None:
     """With its cause, and the command that comes next."""
     (first, *others) = [one.failure for one in diagnose([line])]
     assert first.id == name and "`ultracluster " in first.do
-    assert "health-drained" not in [one.id for one in others]
+    assert "health-drained" not in [other.id for other in others]
 
 
 def test_the_last_line_of_a_ready_node_and_of_a_step_are_no_failures() -> None:

@@ -40,7 +40,7 @@ def a_node(*conditions: tuple[str, str, str, str], **labels: str) -> dict[str, A
 
 
 def ids(facts: list[Fact], *generations: str) -> list[str]:
-    return [one.failure.id for one in Examination(facts=facts, generations=generations).diagnoses]
+    return [diagnose.failure.id for diagnose in Examination(facts=facts, generations=generations).diagnoses]
 
 
 def test_a_node_that_is_well_says_nothing() -> None:
@@ -156,7 +156,7 @@ def test_the_api_is_read_and_never_written(tmp_path: Path) -> None:
         api.objects["GET", "/api/v1/nodes"] = 200, {"items": [broken, a_node()]}
         api.objects["GET", "/api/v1/events"] = 200, {"items": [an_event("Node", "NodeNotReady", "odd")]}
         found = examined(api)
-    assert {(one.name, one.state) for one in found.sources} == {
+    assert {(source.name, source.state) for source in found.sources} == {
         ("Kubernetes nodes", "read"),
         ("Kubernetes events", "read"),
     }
@@ -170,7 +170,7 @@ def test_an_api_that_refuses_is_a_row(tmp_path: Path) -> None:
         api.objects["GET", "/api/v1/nodes"] = 403, {"message": "nodes is forbidden", "reason": "Forbidden"}
         api.objects["GET", "/api/v1/events"] = 200, {"items": []}
         found = examined(api)
-    states = {one.name: (one.state, one.why) for one in found.sources}
+    states = {source.name: (source.state, source.why) for source in found.sources}
     assert states["Kubernetes nodes"][0] == "not readable" and "forbidden" in states["Kubernetes nodes"][1]
     assert states["Kubernetes events"][0] == "read" and not found.healthy
 
@@ -209,4 +209,4 @@ def test_a_node_as_json_is_read() -> None:
     node = a_node(("AcceleratedHardwareReady", "False", "NvidiaXID48Error", "detected XID-48"))
     for text in (json.dumps(node), json.dumps(node, indent=4)):
         found = read_logs(["-"], io.BytesIO(text.encode()))
-        assert [one.failure.id for one in found.diagnoses] == ["fault-xid-48"]
+        assert [diagnose.failure.id for diagnose in found.diagnoses] == ["fault-xid-48"]

@@ -25,7 +25,7 @@ LUSTRE = "mount.lustre: mount fs-1.fsx.us-east-1.amazonaws.com@tcp:/abcdefgh at 
 
 
 def ids(found: Examination) -> list[str]:
-    return [one.failure.id for one in found.diagnoses]
+    return [diagnose.failure.id for diagnose in found.diagnoses]
 
 
 def of(data: bytes) -> Examination:
@@ -41,7 +41,7 @@ def test_standard_input_a_file_and_a_folder_say_the_same(tmp_path: Path) -> None
     folder = read_logs([str(tmp_path / "logs")], io.BytesIO())
     assert ids(of(text)) == ids(read_logs([str(file)], io.BytesIO())) == ids(folder)
     assert set(ids(folder)) == {"fault-xid-79", "lustre-mount-twice"} and not folder.healthy
-    assert [one.name for one in folder.sources] == [str(file)], "what is packed is not read"
+    assert [source.name for source in folder.sources] == [str(file)], "what is packed is not read"
     assert folder.labels[folder.diagnoses[0].evidence[0]] == f"{file}:2"
 
 

@@ -197,7 +197,7 @@ def minutes(values: str) -> int:
 
 
 def test_only_metrics_of_the_catalogue_are_asked_for() -> None:
-    asked_for = {name for one in expressions() for name in names(one)} - {"ALERTS"}
+    asked_for = {name for expression in expressions() for name in names(expression)} - {"ALERTS"}
     assert [name for name in asked_for if not metric(name)] == []
 
 

@@ -21,7 +21,9 @@ WITH_LINES = [row for row in node_faults() if row.line and not row.generations a
 
 def ids(text: str, *generations: str) -> list[str]:
     """Of every row that a text stands for, whether or not it asks something of the node."""
-    found = [one.failure.id.removeprefix("fault-") for one in node_fault_diagnoses([text], generations)]
+    found = [
+        diagnose.failure.id.removeprefix("fault-") for diagnose in node_fault_diagnoses([text], generations)
+    ]
     return found + [fault.id for fault, _ in benign_faults([text], generations)]
 
 
@@ -57,7 +59,7 @@ def test_a_near_miss_is_not_that_fault(row: Fault) -> None:
     ],
 )
 def test_a_gpu_that_fell_off_the_bus_has_a_row_of_its_own(text: str) -> None:
-    found = [one.failure for one in Examination(quotes=[Quote("log:1", text)]).diagnoses]
+    found = [diagnose.failure for diagnose in Examination(quotes=[Quote("log:1", text)]).diagnoses]
     assert found[0].id.startswith("fault-xid-79") and found[0].page == "runbooks/GpuXidReboot.md"
     assert {one.page for one in found[1:]} <= {"faults.md"}
     assert found[0].run.endswith(("ultracluster:xid:79", "ultracluster:xid:bus"))
@@ -75,7 +77,7 @@ def test_an_application_error_asks_nothing_of_the_node() -> None:
 
 def test_the_message_of_a_json_line_is_read() -> None:
     stream = io.BytesIO(json.dumps({"_TRANSPORT": "kernel", "MESSAGE": LINE}).encode())
-    assert [one.failure.id for one in read_logs(["-"], stream).diagnoses] == ["fault-xid-79"]
+    assert [diagnose.failure.id for diagnose in read_logs(["-"], stream).diagnoses] == ["fault-xid-79"]
 
 
 def test_a_row_for_some_generations_is_said_only_of_them() -> None:

@@ -70,7 +70,7 @@ def test_a_lost_answer_is_no_refusal(
     result = run(made, *words, "--yes", "--json")
     assert result.exit_code == code, result.output
     outcomes = json.loads(result.stdout)["outcomes"]
-    assert {one["result"] for one in outcomes} == {"failed" if code == 1 else "unknown"}
+    assert {outcome["result"] for outcome in outcomes} == {"failed" if code == 1 else "unknown"}
 
 
 def test_a_group_that_could_not_be_read_is_certainly_not_restored() -> None:

@@ -43,7 +43,7 @@ def test_moto_knows_clusters_and_nodes() -> None:
     )
     fleet = Fleet(made, resolve(load(DEV).environment))
     assert len(fleet.nodes) == 91 and {one.status for one in fleet.nodes} == {"Running"}
-    assert fleet.cluster and [(one.name, one.current) for one in fleet.cluster.groups] == [
+    assert fleet.cluster and [(group.name, group.current) for group in fleet.cluster.groups] == [
         ("controller", 1),
         ("gpu", 90),
     ]
@@ -121,7 +121,7 @@ def test_the_command_replaces_instances_and_says_what_to_run_first(
     made._clients["ec2", made.region] = made._clients["ec2, once", made.region] = ec2
     result = CliRunner().invoke(app, ["nodes", "replace", str(file), node, head, "--yes", "--json"])
     assert result.exit_code == 1, result.output
-    assert {one["node"]: one["result"] for one in json.loads(result.stdout)["outcomes"]} == {
+    assert {outcome["node"]: outcome["result"] for outcome in json.loads(result.stdout)["outcomes"]} == {
         head: "refused",
         node: "accepted",
     }
@@ -144,7 +144,7 @@ def _instances(tags: dict[str, str], count: int) -> list[str]:
         InstanceType="c5.large",
         TagSpecifications=[{"ResourceType": "instance", "Tags": listed}],
     )
-    return [one["InstanceId"] for one in answered["Instances"]]
+    return [instance["InstanceId"] for instance in answered["Instances"]]
 
 
 def test_pcs_nodes_are_found_by_their_groups() -> None:

@@ -131,7 +131,7 @@ def test_replace_reports_each_node_and_waits(run: Callable[..., Any], slurm: Slu
     result = run(made, "replace", node_id(16), "gpu-17", node_id(18), node_id(19), "--json", "--yes")
     assert [call for call, _ in service.asked] == ["replace"]
     assert result.exit_code == 1, result.output
-    assert [(one["node"], one["result"]) for one in json.loads(result.stdout)["outcomes"]] == [
+    assert [(outcome["node"], outcome["result"]) for outcome in json.loads(result.stdout)["outcomes"]] == [
         (node_id(19), "already"),
         (node_id(16), "accepted"),
         (node_id(17), "accepted"),

@@ -77,12 +77,12 @@ def test_all_goes_out_in_one_request_within_limits() -> None:
 
     outcomes = hyperpod_checks.start(made, live, chosen, [STRESS], everyone=[*chosen, *rest])
 
-    assert [one.node for one in outcomes] == [one.name for one in chosen]
+    assert [outcome.node for outcome in outcomes] == [one.name for one in chosen]
     ((_, asked),) = service.asked
     entries = {entry["InstanceGroupName"]: entry for entry in asked["DeepHealthCheckConfigurations"]}
     assert len(entries) == 99 and "many" not in entries
     assert "InstanceIds" not in entries["whole"] and len(entries["some"]["InstanceIds"]) == 500
-    by_group = {one.group: one for one in outcomes}
+    by_group = {outcome.group: outcome for outcome in outcomes}
     assert "at most 500 nodes of a group" in by_group["many"].why and by_group["many"].result == "refused"
     assert "99 groups" in by_group["few99"].why
     assert by_group["whole"].result == by_group["few0"].result == "accepted"

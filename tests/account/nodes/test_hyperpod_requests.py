@@ -43,8 +43,8 @@ def test_every_node_is_asked_for_once_and_answered_once(numbers: set[int], actio
         for one in [*call.get("NodeIds", []), *call.get("NodeLogicalIds", [])]
     ]
     assert sorted(asked) == sorted(one.name for one in nodes)
-    assert [one.node for one in outcomes] == [one.name for one in nodes]
-    assert {one.node for one in outcomes if one.bad} == set(service.failing) & set(asked)
+    assert [outcome.node for outcome in outcomes] == [one.name for one in nodes]
+    assert {outcome.node for outcome in outcomes if outcome.bad} == set(service.failing) & set(asked)
     limit = 99 if action == "delete" else 25
     assert all(
         len(ids) <= limit for _, call in service.asked for key, ids in call.items() if key != "ClusterName"

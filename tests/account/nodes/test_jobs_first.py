@@ -105,7 +105,7 @@ def test_a_dry_run_names_jobs_and_asks_nobody(run: Callable[..., Any], slurm: Sl
     slurm.jobs = [JOB]
     result = run(made, "replace", node_id(16), "--dry-run", "--json")
     assert result.exit_code == 0 and not service.asked
-    assert [one["id"] for one in json.loads(result.stdout)["jobs"]] == ["42"]
+    assert [job["id"] for job in json.loads(result.stdout)["jobs"]] == ["42"]
 
 
 def test_words_of_a_job_do_not_reach_the_terminal_as_they_are(run: Callable[..., Any], slurm: Slurm) -> None:

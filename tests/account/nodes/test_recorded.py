@@ -57,7 +57,7 @@ def test_a_lost_answer_stops_the_next_request_until_it_is_settled(
     service.raising["BatchReplaceClusterNodes"] = LOST
     lost = run(made, "replace", node_id(16), node_id(17), "--yes", "--json")
     assert lost.exit_code == 3 and "dev.yaml --settle" in lost.stderr
-    assert {one["result"] for one in json.loads(lost.stdout)["outcomes"]} == {"unknown"}
+    assert {outcome["result"] for outcome in json.loads(lost.stdout)["outcomes"]} == {"unknown"}
     service.raising.clear()
 
     again = run(made, "replace", node_id(18), "--yes")
@@ -66,7 +66,7 @@ def test_a_lost_answer_stops_the_next_request_until_it_is_settled(
 
     early = run(made, "list", "--settle")
     assert early.exit_code == 3 and "not shown yet, ask again at" in early.output
-    service.nodes = [one for one in service.nodes if one["InstanceId"] != node_id(16)]
+    service.nodes = [node for node in service.nodes if node["InstanceId"] != node_id(16)]
     monkeypatch.setattr(node_settle, "VISIBLE", timedelta(0))
     settled = run(made, "list", "--settle")
     assert settled.exit_code == 1 and f"{node_id(17)}: still there, not taken" in settled.output

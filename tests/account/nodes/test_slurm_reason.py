@@ -10,6 +10,7 @@ import pytest
 from project import ROOT
 from typer.testing import CliRunner
 
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.nodes.slurm_reason import explain, reasons
 from ultracluster.account.wait.slurm import SlurmNode, registered
 from ultracluster.cli.main import app
@@ -110,8 +111,6 @@ def test_what_happens_next_depends_on_the_environment_file() -> None:
 
 
 def test_what_waits_for_a_node_says_why_it_is_drained() -> None:
-    from ultracluster.account.nodes.node import Node
-
     node = Node(id="i-1", group="gpu", status="Running", dns="ip-10-1-0-21.ec2.internal")
     slurm = SlurmNode("ip-10-1-0-21", "", "p", "drained", "ultracluster:xid:79")
     assert "GPU has fallen off the bus" in registered(node, [slurm]).why

@@ -120,7 +120,7 @@ def test_a_broken_document_is_replaced(run: Run, text: bytes) -> None:
     bucket = Bucket()
     bucket.objects["dev/state/users.json"] = text
     assert run({"alice": ALICE}, "apply", bucket=bucket).exit_code == 0
-    assert [one["name"] for one in bucket.document["users"]] == ["alice"]
+    assert [user["name"] for user in bucket.document["users"]] == ["alice"]
 
 
 def test_what_the_account_refuses_is_told_in_a_line(run: Run) -> None:

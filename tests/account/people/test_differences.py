@@ -21,7 +21,7 @@ ALICE, BOB, CAROL = user("alice", 2001), user("bob", 2002), user("carol", 2003)
 
 
 def kinds(old: Any, new: Any) -> dict[str, str]:
-    return {one.name: one.kind for one in differences(old, new)}
+    return {difference.name: difference.kind for difference in differences(old, new)}
 
 
 def test_users_are_new_changed_removed_or_the_same() -> None:

@@ -76,7 +76,7 @@ def test_what_watches_is_made_with_actions_of_its_own() -> None:
     for name in ("dev", "pcs-p6-b200"):
         cluster = watched(name)
         made = templates_alone(cluster.environment)
-        types = {one["Type"] for stack in made.values() for one in stack["Resources"].values()}
+        types = {resource["Type"] for stack in made.values() for resource in stack["Resources"].values()}
         assert {kind for kind in types if not kind.startswith("Custom::")} <= {row["type"] for row in known}
         asked = set(deploy_actions(cluster))
         assert {row["action"] for row in known if row["type"] in types} <= asked

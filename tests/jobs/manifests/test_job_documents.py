@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from crd_fields import problems
 from kubernetes_support import environment
 from ruamel.yaml import YAML
 
@@ -184,8 +186,6 @@ def test_documents_of_two_namespaces_are_refused() -> None:
     ],
 )
 def test_what_becomes_of_queues_is_said(scheduler: str, kind: str, note: str) -> None:
-    import re
-
     teams = {} if scheduler == "none" else {"teams": {"research": {"quota": 16}}}
     known = resolve(environment({**teams, "orchestrator.scheduler": scheduler}))
     made = read(changed(apiVersion=kind), known, team="research" if teams else None)
@@ -219,7 +219,7 @@ def test_a_program_takes_the_place_of_the_script(
     path = "spec__template__spec__containers"
     job = changed(**{path: [{"name": "a", "image": "b", "command": command, "args": args}]})
     made = read(job, program=("t.py", b"print(1)"), arguments=arguments)
-    wanted = ["/ultracluster/program/t.py" if one == "@" else one for one in becomes]
+    wanted = ["/ultracluster/program/t.py" if become == "@" else become for become in becomes]
     assert container(made)["args"] == wanted
     assert container(made)["volumeMounts"][0]["readOnly"] is True
     assert made.companions[-1]["metadata"]["name"] == "train-program-0a1b2c3d"
@@ -249,8 +249,6 @@ def test_arguments_that_no_container_takes_are_refused() -> None:
 
 
 def test_what_is_made_is_what_kubernetes_reads() -> None:
-    from crd_fields import problems
-
     made = read(JOB, program=("a.py", b"\xff"))
     for one in made.all:
         assert problems(one) == []

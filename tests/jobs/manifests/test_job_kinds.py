@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kubernetes_support import environment
 
 from ultracluster.jobs.manifests.job_kinds import COMPANIONS, KINDS, JobKind, kind_of, place
 from ultracluster.kubernetes.teams import team_rights
+from ultracluster.model import resolve
 
 POD = {"spec": {"containers": []}}
 ROWS: dict[str, dict[str, Any]] = {
@@ -41,10 +43,6 @@ def test_the_way_to_its_pods(kind: JobKind) -> None:
 
 
 def test_without_kuberay_members_make_no_rayjobs_which_no_queue_would_count() -> None:
-    from kubernetes_support import environment
-
-    from ultracluster.model import resolve
-
     (role, *_) = team_rights(resolve(environment({"teams": {"research": {"quota": 8}}})))
     assert "ray.io" not in {group for rule in role["rules"] for group in rule["apiGroups"]}
 
@@ -55,10 +53,6 @@ def test_places() -> None:
 
 
 def test_members_may_make_every_kind_and_what_it_brings() -> None:
-    from kubernetes_support import environment
-
-    from ultracluster.model import resolve
-
     asked = {"teams": {"research": {"quota": 8}}, "orchestrator.kuberay": True}
     (role, *_) = team_rights(resolve(environment(asked)))
     may = {

@@ -19,7 +19,7 @@ JOBSET = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nspec:\n  replicate
 
 
 def told(text: str) -> list[str]:
-    return [f"{one.line} {one}" for one in shape_faults(text)]
+    return [f"{fault.line} {fault}" for fault in shape_faults(text)]
 
 
 @pytest.mark.parametrize(

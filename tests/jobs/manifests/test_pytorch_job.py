@@ -96,12 +96,14 @@ def test_a_pod_has_its_node_to_itself_with_fabric_and_files(scheduler: str, tmp_
         "vpc.amazonaws.com/efa": "16",
     }
     assert resources["limits"]["hugepages-2Mi"] == "5120Mi"
-    assert {one["name"]: one["mountPath"] for one in container["volumeMounts"]} == {
+    assert {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]} == {
         "shared-memory": "/dev/shm",  # noqa: S108
         "lustre": "/fsx",
         "home": "/home",
     }
-    claims = [one["persistentVolumeClaim"]["claimName"] for one in spec["volumes"] if "emptyDir" not in one]
+    claims = [
+        volume["persistentVolumeClaim"]["claimName"] for volume in spec["volumes"] if "emptyDir" not in volume
+    ]
     assert claims == ["lustre", "home"]
     assert spec["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
     assert spec["nodeSelector"] == {"ultracluster/node-group": "train"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -275,8 +276,6 @@ def test_a_node_that_does_not_join_fails_the_job(nodes: Path, monkeypatch: pytes
 
 
 def test_a_port_that_is_taken_is_left_alone(nodes: Path) -> None:
-    import socket
-
     taken = 20000 + os.getpid() % 10000
     with socket.create_server(("127.0.0.1", taken)):
         done = started(nodes)

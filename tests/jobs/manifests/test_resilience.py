@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from crd_fields import problems
+from kubernetes_support import environment
 from project import ROOT
 from ruamel.yaml import YAML
 from rules_support import changed, environment_data
@@ -17,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.catalog.eks import kubernetes_releases
 from ultracluster.cli.main import app
+from ultracluster.config import load
 from ultracluster.kubernetes.isolation import elastic_quota, job_namespace, network_policies
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.model import resolve
@@ -86,8 +88,8 @@ def test_the_check_can_fail(path: str, value: Any, tmp_path: Path) -> None:
     found = made(tmp_path, ASKED["restart"])
     *parents, last = path.split(".")
     part = found["spec"]
-    for one in parents:
-        part = part[one]
+    for parent in parents:
+        part = part[parent]
     part[last] = value
 
     assert problems(found)
@@ -157,7 +159,7 @@ def test_elastic_jobs_hear_of_events_and_know_their_bounds(tmp_path: Path) -> No
     assert (policy["minReplicas"], policy["maxReplicas"], policy["replicaIncrementStep"]) == (2, 4, 2)
     assert (replica["replicas"], replica["maxReplicas"]) == (2, policy["maxReplicas"])
     assert variables(found)["HYPERPOD_SIGNAL_COORDINATION"] == "distributed"
-    assert not [one for one in container(found)["args"] if one.startswith("--nnodes")]
+    assert not [arg for arg in container(found)["args"] if arg.startswith("--nnodes")]
 
 
 def test_elastic_jobs_may_name_their_sizes(tmp_path: Path) -> None:
@@ -260,8 +262,6 @@ def test_others_have_no_operator(base: str, arguments: str, why: str, tmp_path: 
 
 
 def cluster(**changes: Any) -> Any:
-    from kubernetes_support import environment
-
     keys = {key.replace("__", "."): value for key, value in changes.items()}
     return resolve(environment(keys, base=BASE))
 
@@ -281,8 +281,6 @@ def test_kueue_leaves_the_operators_jobs_to_the_operator() -> None:
 
 
 def test_elastic_jobs_and_karpenter_end_at_the_nodes_that_there_may_be() -> None:
-    from ultracluster.config import load
-
     wish = resolve(load(ROOT / "environments" / "wishes" / "elastic-training.yaml").environment)
     (quota,) = elastic_quota(wish)
 
@@ -301,8 +299,8 @@ def test_pods_reach_the_daemon_of_tiered_checkpoints_only_where_it_is(percent: i
     policies = network_policies(cluster(orchestrator__tiered_checkpoints_percent=percent), "default")
     ports = [
         port["port"]
-        for one in policies
-        for rule in one["spec"].get("egress", [])
+        for policy in policies
+        for rule in policy["spec"].get("egress", [])
         for port in rule.get("ports", [])
     ]
 
@@ -331,7 +329,7 @@ def test_the_commands_of_the_pages_run(command: str, monkeypatch: pytest.MonkeyP
     result = CliRunner().invoke(app, words[1:])
 
     assert result.exit_code == 0, result.stderr
-    assert [one for made in YAML(typ="safe").load_all(result.stdout) for one in problems(made)] == []
+    assert [problem for made in YAML(typ="safe").load_all(result.stdout) for problem in problems(made)] == []
 
 
 def test_every_page_has_a_command() -> None:

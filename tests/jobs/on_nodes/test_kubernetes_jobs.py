@@ -60,7 +60,7 @@ def test_pods_of_jobs_are_named_and_those_that_come_again_are_not(tmp_path: Path
 
     with serving(tmp_path) as api:
         names = (FIRST, f"hyperpod-{SECOND}", "i-x")
-        api.objects["GET", "/api/v1/nodes"] = (200, {"items": [kubernetes_node(one) for one in names]})
+        api.objects["GET", "/api/v1/nodes"] = (200, {"items": [kubernetes_node(name) for name in names]})
         api.objects["GET", "/api/v1/pods"] = (200, pods)
         found = jobs_on_kubernetes(NODES, lambda: open_api(api))
         none = jobs_on_kubernetes([Node("i-00000000000000099", "gpu", "running")], lambda: open_api(api))

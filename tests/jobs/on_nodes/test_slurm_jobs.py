@@ -117,7 +117,7 @@ def test_a_job_over_nodes_is_one_job() -> None:
     found = slurm.read(text, [HERE, NEVER])
 
     assert found.jobs == (Job("7", "ada", "x", ("i-1", "i-2")), Job("8_1", "bo", "", ("i-2",)))
-    assert [str(one) for one in found.jobs] == ["job 7 (x) of ada on i-1, i-2", "job 8_1 of bo on i-2"]
+    assert [str(job) for job in found.jobs] == ["job 7 (x) of ada on i-1, i-2", "job 8_1 of bo on i-2"]
 
 
 def test_what_cannot_be_asked_is_said() -> None:

@@ -56,7 +56,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[str], dict[str, Place]]:
 
 
 def depth_of(switches: list[dict[str, Any]], top: str = "ultracluster") -> int:
-    row = next(one for one in switches if one["switch"] == top)
+    row = next(switch for switch in switches if switch["switch"] == top)
     return 1 + max((depth_of(switches, child) for child in row.get("children", ())), default=0)
 
 
@@ -76,7 +76,7 @@ def test_a_tree_has_every_node_once_below_one_root(cluster: tuple[list[str], dic
     assert all(len(name) <= 64 and name.replace("-", "").isalnum() and name.isascii() for name in called)
     assert not faults(made, nodes)
     (read,) = yaml.safe_load(as_yaml(made))
-    assert [one["switch"] for one in read["tree"]["switches"]] == called
+    assert [switch["switch"] for switch in read["tree"]["switches"]] == called
 
 
 @pytest.mark.parametrize(

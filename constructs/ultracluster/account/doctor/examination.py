@@ -171,8 +171,8 @@ class Inquiry:
         self._asked.append(asked)
 
         def put() -> None:
-            for one in needs:
-                one.ended.wait()
+            for need in needs:
+                need.ended.wait()
             try:
                 if when():
                     answer = question()

@@ -52,8 +52,8 @@ def questions() -> tuple[Question, ...]:
     """All of them in the order in which a person would ask, then what alerts say."""
     document = _document()
     found = [
-        Question(one["question"], one["asks"], tuple(Row(**row) for row in one["rows"]))
-        for one in document["questions"]
+        Question(question["question"], question["asks"], tuple(Row(**row) for row in question["rows"]))
+        for question in document["questions"]
     ]
     return (*found, Question("alerts", "What has been told?", (Row(**document["alerts"]),)))
 

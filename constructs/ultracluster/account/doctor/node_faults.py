@@ -112,7 +112,7 @@ def _row_of(reason: str, generations: Sequence[str]) -> Iterator[str]:
     rows = faults_of_reason(reason)
     _, check, code = reason.split(":", 2)
     find: Callable[..., dict[str, Any] | None] = _reading().find
-    found = [find(_table(), one, check, code) for one in generations]
+    found = [find(_table(), generation, check, code) for generation in generations]
     order = _reading().SEVERITIES
     row = max((one for one in found if one), key=lambda one: order.index(one["severity"]), default=None)
     if row and any(row["id"] == one.id for one in rows):
@@ -124,7 +124,7 @@ def _row_of(reason: str, generations: Sequence[str]) -> Iterator[str]:
 def _judge(message: str, generations: Sequence[str]) -> dict[str, Any] | None:
     """The gravest row for one of the generations."""
     judge: Callable[..., tuple[dict[str, Any] | None, str]] = _reading().judge
-    found = [judge(message, _table(), one)[0] for one in generations or ("",)]
+    found = [judge(message, _table(), generation)[0] for generation in generations or ("",)]
     order = _reading().SEVERITIES
     return max((row for row in found if row), key=lambda row: order.index(row["severity"]), default=None)
 

@@ -26,8 +26,8 @@ def missing_admins(account: Account, cluster: Cluster, workspace: Workspace) -> 
     if settings is None or settings.grafana is None or "AWS_SSO" not in workspace.authentication:
         return []
     named: list[Person] = [
-        *(("SSO_USER", str(one)) for one in settings.grafana.admins),
-        *(("SSO_GROUP", str(one)) for one in settings.grafana.admin_groups),
+        *(("SSO_USER", str(admin)) for admin in settings.grafana.admins),
+        *(("SSO_GROUP", str(group)) for group in settings.grafana.admin_groups),
     ]
     if not named:
         return []
@@ -37,10 +37,10 @@ def missing_admins(account: Account, cluster: Cluster, workspace: Workspace) -> 
             grafana.get_paginator("list_permissions").paginate(workspaceId=workspace.id)
         )
     there = {
-        (one["user"]["type"], one["user"]["id"])
+        (permission["user"]["type"], permission["user"]["id"])
         for page in pages
-        for one in page["permissions"]
-        if one["role"] == "ADMIN"
+        for permission in page["permissions"]
+        if permission["role"] == "ADMIN"
     }
     return [one for one in named if one not in there]
 

@@ -49,9 +49,9 @@ def compare(client: Client, wanted: Wanted, *, overwrite: bool = False) -> list[
         GrafanaError: Grafana refused to say, or cannot be reached.
     """
     return [
-        *(_source(client, one) for one in wanted.sources),
+        *(_source(client, source) for source in wanted.sources),
         *([_folder(client, wanted)] if wanted.boards else []),
-        *(_board(client, wanted, one, overwrite=overwrite) for one in wanted.boards),
+        *(_board(client, wanted, board, overwrite=overwrite) for board in wanted.boards),
     ]
 
 

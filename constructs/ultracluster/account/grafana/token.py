@@ -80,15 +80,15 @@ def _holder(grafana: Any, workspace: str) -> str:
         AccountError: it has another role than one that may make data sources.
     """
     for page in grafana.get_paginator("list_workspace_service_accounts").paginate(workspaceId=workspace):
-        for one in page["serviceAccounts"]:
-            if one["name"] != ACCOUNT:
+        for account in page["serviceAccounts"]:
+            if account["name"] != ACCOUNT:
                 continue
-            if one["grafanaRole"] != "ADMIN" or one["isDisabled"] == "true":
+            if account["grafanaRole"] != "ADMIN" or account["isDisabled"] == "true":
                 raise AccountError(
                     f"service account `{ACCOUNT}` of Grafana workspace {workspace} is disabled, or no "
                     "administrator: mend or delete it in Grafana, and try again"
                 )
-            return str(one["id"])
+            return str(account["id"])
     answer = grafana.create_workspace_service_account(
         workspaceId=workspace, name=ACCOUNT, grafanaRole="ADMIN"
     )

@@ -44,7 +44,7 @@ class Workspace:
             f"VPC endpoints {', '.join(self.endpoints)}" if self.endpoints else "",
             f"addresses of {', '.join(self.prefix_lists)}" if self.prefix_lists else "",
         ]
-        return f"workspace {self.id} lets in only {' and '.join(one for one in ways if one)}"
+        return f"workspace {self.id} lets in only {' and '.join(way for way in ways if way)}"
 
     @property
     def metrics_plugin(self) -> str:

@@ -72,7 +72,11 @@ def absent(account: Account, name: str, nodes: Sequence[Node]) -> Outcome:
         ec2 = account.client("ec2")
         try:
             answer = ec2.describe_instances(InstanceIds=[name])
-            states = [one["State"]["Name"] for entry in answer["Reservations"] for one in entry["Instances"]]
+            states = [
+                instance["State"]["Name"]
+                for entry in answer["Reservations"]
+                for instance in entry["Instances"]
+            ]
             if states == ["terminated"]:
                 return Outcome(name, "already", "is terminated")
         except AWS_ERRORS:

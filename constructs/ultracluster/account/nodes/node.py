@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Literal, TypeVar
 
 from ultracluster.account.aws import certainly_refused
@@ -100,8 +101,6 @@ def find(nodes: Iterable[Node], names: Iterable[str]) -> tuple[list[Node], list[
 
 def nearest(name: str, nodes: Iterable[Node]) -> str:
     """A clause that offers the closest name, or nothing."""
-    from difflib import get_close_matches
-
     names = [one for node in nodes for one in (node.id, node.logical_id, node.dns.split(".")[0]) if one]
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""

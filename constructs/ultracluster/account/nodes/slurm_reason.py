@@ -119,10 +119,10 @@ def reasons() -> list[dict[str, Any]]:
 
 def _ours(check: str, code: str, health: Health) -> Explanation:
     row: dict[str, Any] = {}
-    for one in _faults():
-        if one["check"] == check and (code in one["codes"] or (not row and "*" in one["codes"])):
-            row = one
-            if code in one["codes"]:
+    for fault in _faults():
+        if fault["check"] == check and (code in fault["codes"] or (not row and "*" in fault["codes"])):
+            row = fault
+            if code in fault["codes"]:
                 break
     action = {"reset": "reboot"}.get(str(row.get("action")), str(row.get("action", "none")))
     if row.get("when_idle") and row.get("severity") != "critical":

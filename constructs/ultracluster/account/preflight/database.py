@@ -24,10 +24,10 @@ def _version(situation: Situation, wanted: str) -> Iterator[Row]:
     pages = situation.client("rds").get_paginator("describe_db_engine_versions")
     offered = sorted(
         {
-            str(one["EngineVersion"])
+            str(version["EngineVersion"])
             for page in pages.paginate(Engine="mysql", DBParameterGroupFamily=f"mysql{series}")
-            for one in page["DBEngineVersions"]
-            if one.get("Status", "available") == "available"
+            for version in page["DBEngineVersions"]
+            if version.get("Status", "available") == "available"
         },
         key=Version,
     )

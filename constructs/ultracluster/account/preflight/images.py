@@ -165,7 +165,8 @@ def _parallelcluster(situation: Situation, what: str, group: Group, settings: Pa
         .paginate(Owners=["amazon"], Filters=[{"Name": "name", "Values": [pattern]}], IncludeDeprecated=True)
     )
     found = sorted(
-        (one for page in pages for one in page["Images"]), key=lambda one: str(one.get("CreationDate", ""))
+        (image for page in pages for image in page["Images"]),
+        key=lambda one: str(one.get("CreationDate", "")),
     )
     if not found:
         yield Row(
@@ -265,7 +266,7 @@ def _judged(situation: Situation, name: str, seen: Seen) -> Iterator[Row]:
     plan = f"`ultracluster plan {environment.asked_as} --json` has each component"
     fails = boot.of("refuses")
     if fails:
-        level = "red" if seen.exact and any(one.certain for one in fails) else "yellow"
+        level = "red" if seen.exact and any(fail.certain for fail in fails) else "yellow"
         yield Row(what, level, f"nodes would fail{like}: {_names(fails)}", plan)
     elif notes:
         yield Row(what, "yellow", f"reported bad: {'; '.join(notes)}", "another image")
@@ -285,7 +286,7 @@ def _judged(situation: Situation, name: str, seen: Seen) -> Iterator[Row]:
 
 
 def _names(fits: tuple[Fit, ...]) -> str:
-    return ", ".join(f"{one.component} ({one.detail})" for one in fits)
+    return ", ".join(f"{fit.component} ({fit.detail})" for fit in fits)
 
 
 def _newest_of(situation: Situation, group: Group) -> Image | None:
@@ -303,10 +304,10 @@ def _dated(like: Image, described: dict[str, Any]) -> Image | None:
     text = f"{described.get('Name', '')} {described.get('CreationDate', '')}"
     dates = {"-".join(found) for found in re.findall(r"(20\d\d)-?(\d\d)-?(\d\d)", text)}
     alike = [
-        one
-        for one in images()
-        if not one.own
-        and (one.family, one.os, one.arch, one.kubernetes)
+        image
+        for image in images()
+        if not image.own
+        and (image.family, image.os, image.arch, image.kubernetes)
         == (like.family, like.os, like.arch, like.kubernetes)
     ]
     return next((one for one in reversed(alike) if one.date in dates), None)

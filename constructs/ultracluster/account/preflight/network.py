@@ -52,7 +52,7 @@ def _vpc(situation: Situation, wanted: ExistingVpc) -> Iterator[Row]:
     what, ec2 = f"VPC {wanted.id}", situation.client("ec2")
     vpc = ec2.describe_vpcs(VpcIds=[wanted.id])["Vpcs"][0]
     networks = [one["CidrBlock"] for one in vpc.get("CidrBlockAssociationSet", [])] or [vpc["CidrBlock"]]
-    if not any(IPv4Network(wanted.cidr).subnet_of(IPv4Network(one)) for one in networks):
+    if not any(IPv4Network(wanted.cidr).subnet_of(IPv4Network(network)) for network in networks):
         yield Row(
             what, "red", f"has {', '.join(networks)}, the file says {wanted.cidr}",
             f"write `cidr: {networks[0]}`",

@@ -58,7 +58,9 @@ def deploy_actions(cluster: Cluster) -> list[str]:
     environment, traits = cluster.environment, cluster.traits
     storage, network, watching = environment.storage, environment.network, environment.observability
     serving = inference_of(cluster)
-    blocks = [one.capacity for one in cluster.groups.values() if isinstance(one.capacity, CapacityBlock)]
+    blocks = [
+        group.capacity for group in cluster.groups.values() if isinstance(group.capacity, CapacityBlock)
+    ]
     true = {
         **{kind: kind == traits.kind for kind in TRAITS},
         "always": True,
@@ -70,7 +72,7 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "key": storage.key is None,
         "buckets": environment.makes_buckets,
         "storage": environment.makes_storage,
-        "lustre": any(one.new for one in environment.lustres.values()),
+        "lustre": any(lustre.new for lustre in environment.lustres.values()),
         "openzfs": storage.openzfs is not None and storage.openzfs.deployment != "existing",
         "repositories": bool(environment.all_data_repositories),
         "database": isinstance(storage.accounting_database, RdsMySql),

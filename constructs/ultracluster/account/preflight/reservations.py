@@ -264,7 +264,7 @@ def _apart(situation: Situation, row: Mapping[str, Any], name: str, group: NodeG
     if (tenancy := row.get("Tenancy", "default")) != "default":
         return f"its tenancy is {tenancy}"
     levels = (*_platform(situation, "", row, [(name, group)]), *_placement("", row, name, group))
-    return "; ".join(one.found for one in levels if one.level == "red")
+    return "; ".join(level.found for level in levels if level.level == "red")
 
 
 def resource_group(situation: Situation, name: str, group: NodeGroup, arn: str) -> Iterator[Row]:

@@ -35,7 +35,7 @@ def linked_roles(situation: Situation) -> list[str]:
     cluster, storage = situation.cluster, situation.environment.storage
     home = storage.openzfs
     lustres = situation.environment.lustres.values()
-    created = any(one.new for one in lustres) or (home is not None and home.deployment != "existing")
+    created = any(lustre.new for lustre in lustres) or (home is not None and home.deployment != "existing")
     needs = {
         **dict.fromkeys(cluster.traits.linked_roles, True),
         "AWSServiceRoleForAmazonFSx": created,

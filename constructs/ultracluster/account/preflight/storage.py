@@ -16,7 +16,7 @@ from ultracluster.model.addresses import subnets
 
 def questions(situation: Situation) -> Iterator[Question]:
     storage = situation.environment.storage
-    lustres = (("Lustre", one.settings) for one in situation.environment.lustres.values())
+    lustres = (("Lustre", lustre.settings) for lustre in situation.environment.lustres.values())
     for what, file_system in (*lustres, ("OpenZFS", storage.openzfs)):
         if isinstance(file_system, ExistingLustre | ExistingOpenZfs):
             yield Question(
@@ -165,10 +165,14 @@ def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:
     answer = existing(lambda: s3.get_bucket_policy(Bucket=name), "NoSuchBucketPolicy")
     policy: dict[str, Any] = json.loads(answer["Policy"]) if answer else {}
     statements: list[dict[str, Any]] = policy.get("Statement", [])
-    denials = [one for one in statements if one.get("Effect") == "Deny" and not _only_tls(one)]
+    denials = [
+        statement
+        for statement in statements
+        if statement.get("Effect") == "Deny" and not _only_tls(statement)
+    ]
     what = f"bucket {name} policy"
     if denials:
-        named = ", ".join(str(one.get("Sid") or "one without a Sid") for one in denials)
+        named = ", ".join(str(denial.get("Sid") or "one without a Sid") for denial in denials)
         yield Row(
             what, "yellow", f"denies something: {named}",
             "see that it does not mean FSx's role for S3 (AWSServiceRoleForFSxS3Access_<file system>)",
@@ -181,7 +185,7 @@ def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:
     except AWS_ERRORS as error:
         if code(error) != "ServerSideEncryptionConfigurationNotFoundError":
             raise
-    keys = [one.get("ApplyServerSideEncryptionByDefault", {}).get("KMSMasterKeyID", "") for one in rules]
+    keys = [rule.get("ApplyServerSideEncryptionByDefault", {}).get("KMSMasterKeyID", "") for rule in rules]
     if any(keys):
         yield Row(
             f"bucket {name} key", "yellow", f"objects are encrypted with {', '.join(filter(None, keys))}",

@@ -26,7 +26,7 @@ def training_plan(situation: Situation, arn: str, groups: Groups) -> Iterator[Ro
     capacities: list[dict[str, Any]] = plan.get("ReservedCapacitySummaries", [])
     for wanted in dict.fromkeys(situation.cluster.groups[group_name].zone_id for group_name, _ in groups):
         yield from _zone(situation, name, capacities, wanted)
-    held = {str(one.get("InstanceType", "")).removeprefix("ml.") for one in capacities}
+    held = {str(capacity.get("InstanceType", "")).removeprefix("ml.") for capacity in capacities}
     need = 0
     for group_name, group in groups:
         need += situation.cluster.groups[group_name].most_nodes
@@ -36,7 +36,9 @@ def training_plan(situation: Situation, arn: str, groups: Groups) -> Iterator[Ro
                 f"holds {', '.join(sorted(held))}; {group_name} asks for {group.instance_type}",
                 "they never match: change one of them",
             )  # fmt: skip
-    total = plan.get("TotalInstanceCount", sum(one.get("TotalInstanceCount", 0) for one in capacities))
+    total = plan.get(
+        "TotalInstanceCount", sum(capacity.get("TotalInstanceCount", 0) for capacity in capacities)
+    )
     yield count_row(f"{name} count", need, total, plan.get("AvailableInstanceCount", total))
 
 
@@ -71,11 +73,13 @@ def _state(situation: Situation, name: str, plan: Mapping[str, Any], arn: str) -
 def _zone(
     situation: Situation, name: str, capacities: Sequence[Mapping[str, Any]], wanted: str
 ) -> Iterator[Row]:
-    zones = {str(one["AvailabilityZoneId"]) for one in capacities if one.get("AvailabilityZoneId")}
+    zones = {
+        str(capacity["AvailabilityZoneId"]) for capacity in capacities if capacity.get("AvailabilityZoneId")
+    }
     names = {
-        str(one["AvailabilityZone"])
-        for one in capacities
-        if one.get("AvailabilityZone") and not one.get("AvailabilityZoneId")
+        str(capacity["AvailabilityZone"])
+        for capacity in capacities
+        if capacity.get("AvailabilityZone") and not capacity.get("AvailabilityZoneId")
     }
     if names:  # a name means another zone in each account: only this account's ids count
         answer = situation.client("ec2").describe_availability_zones(

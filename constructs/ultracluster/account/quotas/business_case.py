@@ -22,7 +22,7 @@ def business_case(
     Args:
         starts: beginnings of capacity by the account; that of the file counts, too.
     """
-    scarce = [one for one in requests if one.scarce and one.state != "approved"]
+    scarce = [request for request in requests if request.scarce and request.state != "approved"]
     groups = [group for group in cluster.with_role("compute").values() if group.most_nodes]
     if not scarce or not groups:
         return []

@@ -69,18 +69,20 @@ class Usage:
             "eks-clusters": self._eks_clusters,
             "db-instances": self._databases,
             "openzfs-file-systems": lambda: sum(1 for _ in self._file_systems("OPENZFS")),
-            "openzfs-capacity": lambda: sum(one["StorageCapacity"] for one in self._file_systems("OPENZFS")),
+            "openzfs-capacity": lambda: sum(
+                system["StorageCapacity"] for system in self._file_systems("OPENZFS")
+            ),
             "openzfs-throughput": lambda: sum(
-                one.get("OpenZFSConfiguration", {}).get("ThroughputCapacity", 0)
-                for one in self._file_systems("OPENZFS")
+                system.get("OpenZFSConfiguration", {}).get("ThroughputCapacity", 0)
+                for system in self._file_systems("OPENZFS")
             ),
             "lustre-intelligent-tiering-throughput": lambda: sum(
-                one.get("LustreConfiguration", {}).get("ThroughputCapacity", 0)
-                for one in self._file_systems("LUSTRE")
+                system.get("LustreConfiguration", {}).get("ThroughputCapacity", 0)
+                for system in self._file_systems("LUSTRE")
             ),
             "lustre-intelligent-tiering-cache": lambda: sum(
-                one.get("LustreConfiguration", {}).get("DataReadCacheConfiguration", {}).get("SizeGiB", 0)
-                for one in self._file_systems("LUSTRE")
+                system.get("LustreConfiguration", {}).get("DataReadCacheConfiguration", {}).get("SizeGiB", 0)
+                for system in self._file_systems("LUSTRE")
             ),
         }
         counts = {quota(key): count for key, count in lists.items()}
@@ -117,7 +119,11 @@ class Usage:
         own = {ENVIRONMENT_TAG: self._cluster.name}.items()
         client = self._account.client("amp") if service == "amp" else self._account.client("grafana")
         pages = client.get_paginator("list_workspaces").paginate()
-        return sum(not own <= (one.get("tags") or {}).items() for page in pages for one in page["workspaces"])
+        return sum(
+            not own <= (workspace.get("tags") or {}).items()
+            for page in pages
+            for workspace in page["workspaces"]
+        )
 
     def _nat_gateways(self) -> int:
         ec2 = self._account.client("ec2")
@@ -231,17 +237,22 @@ class Usage:
     @cached_property
     def _all_file_systems(self) -> list[dict[str, Any]]:
         pages = self._account.client("fsx").get_paginator("describe_file_systems").paginate()
-        return [one for page in pages for one in page["FileSystems"] if not self._own(one.get("Tags", []))]
+        return [
+            system
+            for page in pages
+            for system in page["FileSystems"]
+            if not self._own(system.get("Tags", []))
+        ]
 
     def _file_systems(self, kind: str) -> Iterator[dict[str, Any]]:
-        return (one for one in self._all_file_systems if one.get("FileSystemType") == kind)
+        return (system for system in self._all_file_systems if system.get("FileSystemType") == kind)
 
     def _lustre(self, deployments: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         return (
-            one
-            for one in self._file_systems("LUSTRE")
-            if one.get("LustreConfiguration", {}).get("DeploymentType") in deployments
-            and one.get("StorageType") != "INTELLIGENT_TIERING"
+            system
+            for system in self._file_systems("LUSTRE")
+            if system.get("LustreConfiguration", {}).get("DeploymentType") in deployments
+            and system.get("StorageType") != "INTELLIGENT_TIERING"
         )
 
 

@@ -37,7 +37,7 @@ def _groups(account: Account, cluster: Cluster) -> list[Managed]:
         Managed("head node", _HEAD, tuple(cluster.with_role("controller")), 1, failed=failed),
         Managed("login nodes", LOGIN, tuple(login), sum(one.settings.count for one in login.values())),
         *(
-            Managed(queue, queue, tuple(groups), sum(one.settings.count for one in groups.values()))
+            Managed(queue, queue, tuple(groups), sum(group.settings.count for group in groups.values()))
             for queue, groups in cluster.partitions.items()
         ),
     ]

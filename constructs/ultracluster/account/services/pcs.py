@@ -13,7 +13,9 @@ _TAG = "aws:pcs:compute-node-group-id"
 
 
 def _marks(account: Account, cluster: Cluster) -> Marks:
-    names = {str(one["id"]): str(one["name"]) for one in _summaries(account, cluster.cluster_name)}
+    names = {
+        str(summary["id"]): str(summary["name"]) for summary in _summaries(account, cluster.cluster_name)
+    }
     return Marks({_TAG: tuple(sorted(names))}, lambda tags: names.get(tags.get(_TAG, ""), ""))
 
 
@@ -42,7 +44,9 @@ def _complaints(account: Account, name: str) -> list[tuple[str, str]]:
 
 def _statuses(account: Account) -> dict[str, str]:
     pages = account.client("pcs").get_paginator("list_clusters").paginate()
-    return {str(one["name"]): str(one.get("status", "")) for page in pages for one in page["clusters"]}
+    return {
+        str(cluster["name"]): str(cluster.get("status", "")) for page in pages for cluster in page["clusters"]
+    }
 
 
 def _summaries(account: Account, cluster: str) -> Iterator[Mapping[str, Any]]:

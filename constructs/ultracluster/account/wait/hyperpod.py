@@ -86,7 +86,7 @@ class HyperPodSource:
         scheduler = self._proof.scheduler(first)
         groups = [self._group(name, cluster, nodes, words, probes, scheduler) for name in wanted.in_service]
         gone = self._gone(words, nodes)
-        groups = [replace(one, nodes=(*one.nodes, *gone.get(one.name, ()))) for one in groups]
+        groups = [replace(group, nodes=(*group.nodes, *gone.get(group.name, ()))) for group in groups]
         unproven = list(self._proof.unproven)
         if self._managed:
             managed = self._managed.look()

@@ -68,7 +68,8 @@ class InstanceSource:
         self.entrance = next(iter(entrances), None)
         scheduler = self._proof.scheduler(entrances)
         return Look(
-            tuple(self._group(one, nodes, probes, scheduler) for one in groups), tuple(self._proof.unproven)
+            tuple(self._group(group, nodes, probes, scheduler) for group in groups),
+            tuple(self._proof.unproven),
         )
 
     def _complete(self, node: Node, probe: Probe, groups: list[Managed]) -> bool:
@@ -80,7 +81,7 @@ class InstanceSource:
         self, running: list[Node], groups: list[Managed], probes: Mapping[str, Probe | str]
     ) -> list[Node]:
         """Nodes that answer and on which Slurm's commands are: the head node, else one to log in to."""
-        logins = {one.listed_as for one in groups if self._role(one) == "login"}
+        logins = {group.listed_as for group in groups if self._role(group) == "login"}
         answering = [node for node in running if isinstance(probes.get(node.id), Probe)]
         return sorted(answering, key=lambda node: (not node.controller, node.group not in logins, node.name))
 
@@ -88,7 +89,7 @@ class InstanceSource:
         return self._cluster.groups[group.members[0]].role
 
     def _of(self, node: Node, groups: list[Managed]) -> Expected:
-        found = next((one for one in groups if one.listed_as == node.group), None)
+        found = next((group for group in groups if group.listed_as == node.group), None)
         if found is None:
             return Expected(report=False)
         expected = self._expected[found.members[0]]

@@ -28,12 +28,14 @@ def registered(
         items: the nodes that Kubernetes knows.
         claimed: EFA interfaces that pods can claim, by node; None where they are counted.
     """
-    found = next((one for one in items if is_node(one, node)), None)
+    found = next((item for item in items if is_node(item, node)), None)
     if found is None:
         return Registered(False, "Kubernetes does not know it")
     status: dict[str, Any] = found.get("status", {})
     conditions: list[dict[str, Any]] = status.get("conditions", [])
-    ready = next((one for one in conditions if one.get("type") == "Ready"), dict[str, Any]())
+    ready = next(
+        (condition for condition in conditions if condition.get("type") == "Ready"), dict[str, Any]()
+    )
     if ready.get("status") != "True":
         return Registered(False, f"Kubernetes calls it not Ready: {ready.get('message') or 'no word of it'}")
     offered: dict[str, str] = status.get("allocatable", {})

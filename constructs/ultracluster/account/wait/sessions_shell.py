@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
 import select
 import shutil
 import signal
 import subprocess
 import time
+import tty
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -39,12 +41,10 @@ class Sessions:
         self._account, self._cluster = account, cluster_id
 
     def run(self, nodes: Sequence[Node], script: str, *, seconds: int = 90) -> Mapping[str, Answer]:
-        missing = [name for name in PROGRAMS if shutil.which(name) is None]
-        if missing:
+        if missing := missing_programs(PROGRAMS):
             raise AccountError(
-                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not on this machine, and "
-                "HyperPod's nodes are reached through sessions only: install the AWS CLI and its Session "
-                "Manager plugin"
+                f"{missing}, and HyperPod's nodes are reached through sessions only: install the AWS CLI and "
+                "its Session Manager plugin"
             )
         line = command(script)
         stop = Event()
@@ -79,22 +79,14 @@ class Sessions:
 
 
 def in_terminal(words: Sequence[str], seconds: float, stop: Event) -> str:
-    """What a program prints to a terminal: into a pipe the plugin may write nothing at all.
+    """What a program prints to a terminal of its own.
 
     It is ended, with what it started, after so many seconds or when `stop` is set.
     """
-    import pty
-
-    ours, theirs = pty.openpty()
     try:
-        child = subprocess.Popen(  # noqa: S603, no shell; the words are ours
-            list(words), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-        )
-    except OSError as error:
-        os.close(ours)
-        return f"{words[0]}: {error.strerror}"
-    finally:
-        os.close(theirs)
+        child, ours = open_terminal(words)
+    except AccountError as error:
+        return str(error)
     text, end = b"", time.monotonic() + seconds
     try:
         while time.monotonic() < end and not stop.is_set():
@@ -109,15 +101,49 @@ def in_terminal(words: Sequence[str], seconds: float, stop: Event) -> str:
             text += part
     finally:
         os.close(ours)
-        _end(child)
+        end_group(child)
     return text.decode(errors="replace")
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def missing_programs(names: Sequence[str]) -> str:
+    """`aws and kubectl are not on this machine`; empty where all of them are."""
+    missing = [name for name in names if shutil.which(name) is None]
+    verb = "is" if len(missing) == 1 else "are"
+    return f"{' and '.join(missing)} {verb} not on this machine" if missing else ""
+
+
+def open_terminal(words: Sequence[str], *, raw: bool = False) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a program in a terminal of its own: into a pipe the plugin may write nothing at all.
+
+    Args:
+        raw: the terminal changes no byte.
+
+    Returns:
+        The program, and our side of the terminal.
+
+    Raises:
+        AccountError: it cannot be started.
+    """
+    ours, theirs = pty.openpty()
+    if raw:
+        tty.setraw(theirs)
+    try:
+        child = subprocess.Popen(  # noqa: S603, no shell; the words are ours
+            list(words), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        )
+    except OSError as error:
+        os.close(ours)
+        raise AccountError(f"{words[0]}: {error.strerror}") from None
+    finally:
+        os.close(theirs)
+    return child, ours
+
+
+def end_group(child: subprocess.Popen[bytes]) -> None:
     """Let a program and what it started end, at last by force."""
     for number in (signal.SIGHUP, signal.SIGKILL):
         try:
-            child.wait(2)
+            child.wait(1)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, number)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ruamel.yaml import YAML
+
 from ultracluster.acceptance import manifest
 from ultracluster.account.aws import AccountError
 from ultracluster.account.kubernetes_api import KubernetesApi
@@ -91,8 +93,6 @@ def by_hand(cluster: Cluster, pair: Pair, image: str | None, why: str) -> Smoke:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    from ruamel.yaml import YAML
-
     return [dict(one) for one in YAML(typ="safe").load_all(text) if one]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType]
 
 
@@ -107,7 +107,7 @@ def _wait(api: KubernetesApi, paths: list[str], clock: Clock, say: Callable[[str
     start, state = clock.now(), ""
     while clock.now() - start < LIMIT:
         conditions: list[dict[str, Any]] = api.get(job).get("status", {}).get("conditions", [])
-        true = [str(one.get("type")) for one in conditions if one.get("status") == "True"]
+        true = [str(condition.get("type")) for condition in conditions if condition.get("status") == "True"]
         if {"Succeeded", "Failed"} & set(true):
             return True
         if true and true[-1] != state:

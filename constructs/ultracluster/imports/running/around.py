@@ -27,7 +27,7 @@ def around(account: Account, document: Mapping[str, Any], cluster: str, notes: N
     """
     texts = set(_texts(document))
     subnets = notes.attempt("subnets", lambda: _subnets(account, _named(texts, _SUBNET)), {})
-    vpcs = {one.vpc for one in subnets.values()}
+    vpcs = {subnet.vpc for subnet in subnets.values()}
     systems = notes.attempt("file systems", lambda: _file_systems(account, vpcs, cluster, notes), {})
     images = notes.attempt("images", lambda: _own_images(account, _named(texts, _IMAGE)), frozenset())
     databases: dict[str, str] = {}
@@ -69,27 +69,27 @@ def _subnets(account: Account, names: list[str]) -> dict[str, Subnet]:
     pages = ec2.get_paginator("describe_subnets")
     # a filter leaves out what is gone, and an id would refuse all
     asked = [{"Name": "subnet-id", "Values": names}]
-    vpcs = sorted({one["VpcId"] for page in pages.paginate(Filters=asked) for one in page["Subnets"]})
+    vpcs = sorted({subnet["VpcId"] for page in pages.paginate(Filters=asked) for subnet in page["Subnets"]})
     if not vpcs:
         return {}
     networks: dict[str, list[str]] = {}
-    for one in ec2.describe_vpcs(VpcIds=vpcs)["Vpcs"]:
-        blocks = [block["CidrBlock"] for block in one.get("CidrBlockAssociationSet", [])]
-        networks[one["VpcId"]] = blocks or [one["CidrBlock"]]
+    for vpc in ec2.describe_vpcs(VpcIds=vpcs)["Vpcs"]:
+        blocks = [block["CidrBlock"] for block in vpc.get("CidrBlockAssociationSet", [])]
+        networks[vpc["VpcId"]] = blocks or [vpc["CidrBlock"]]
     found: dict[str, Subnet] = {}
     for page in pages.paginate(Filters=[{"Name": "vpc-id", "Values": vpcs}]):
-        for one in page["Subnets"]:
-            if not one.get("CidrBlock") or not one.get("AvailabilityZoneId"):
+        for subnet in page["Subnets"]:
+            if not subnet.get("CidrBlock") or not subnet.get("AvailabilityZoneId"):
                 continue  # of IPv6 only, in which no node of ours can be
-            own = IPv4Network(one["CidrBlock"])
-            blocks = networks.get(one["VpcId"]) or [one["CidrBlock"]]
-            found[one["SubnetId"]] = Subnet(
-                id=one["SubnetId"],
-                cidr=one["CidrBlock"],
-                zone_id=one["AvailabilityZoneId"],
-                vpc=one["VpcId"],
+            own = IPv4Network(subnet["CidrBlock"])
+            blocks = networks.get(subnet["VpcId"]) or [subnet["CidrBlock"]]
+            found[subnet["SubnetId"]] = Subnet(
+                id=subnet["SubnetId"],
+                cidr=subnet["CidrBlock"],
+                zone_id=subnet["AvailabilityZoneId"],
+                vpc=subnet["VpcId"],
                 vpc_cidr=next((block for block in blocks if own.subnet_of(IPv4Network(block))), blocks[0]),
-                public=bool(one.get("MapPublicIpOnLaunch")),
+                public=bool(subnet.get("MapPublicIpOnLaunch")),
             )
     return found
 
@@ -100,24 +100,24 @@ def _file_systems(account: Account, vpcs: set[str], cluster: str, notes: Notes) 
     if not vpcs:
         return found
     for page in account.client("fsx").get_paginator("describe_file_systems").paginate():
-        for one in page["FileSystems"]:
-            if one.get("VpcId") not in vpcs:
+        for system in page["FileSystems"]:
+            if system.get("VpcId") not in vpcs:
                 continue
-            tags = {tag["Key"]: tag.get("Value", "") for tag in one.get("Tags", [])}
-            interfaces: list[str] = one.get("NetworkInterfaceIds") or []
+            tags = {tag["Key"]: tag.get("Value", "") for tag in system.get("Tags", [])}
+            interfaces: list[str] = system.get("NetworkInterfaceIds") or []
             group = notes.attempt(
                 "network interfaces", lambda names=interfaces: _group_of(account, names), ""
             )
-            lustre = below(one, "LustreConfiguration")
-            found[one["FileSystemId"]] = FileSystem(
-                id=one["FileSystemId"],
-                kind=cast("Any", _KINDS.get(one.get("FileSystemType", ""), "other")),
-                dns_name=one.get("DNSName", ""),
+            lustre = below(system, "LustreConfiguration")
+            found[system["FileSystemId"]] = FileSystem(
+                id=system["FileSystemId"],
+                kind=cast("Any", _KINDS.get(system.get("FileSystemType", ""), "other")),
+                dns_name=system.get("DNSName", ""),
                 mount_name=lustre.get("MountName", ""),
-                volume=below(one, "OpenZFSConfiguration").get("RootVolumeId", ""),
+                volume=below(system, "OpenZFSConfiguration").get("RootVolumeId", ""),
                 security_group=group,
                 efa=bool(lustre.get("EfaEnabled")),
-                state=one.get("Lifecycle", "AVAILABLE"),
+                state=system.get("Lifecycle", "AVAILABLE"),
                 made_as=tags.get("Name", "") if tags.get(PCLUSTER_NAME) == cluster else "",
             )
     return found
@@ -128,7 +128,9 @@ def _group_of(account: Account, interfaces: list[str]) -> str:
     if not interfaces:
         return ""
     answer = account.client("ec2").describe_network_interfaces(NetworkInterfaceIds=interfaces[:1])
-    groups = [group["GroupId"] for one in answer["NetworkInterfaces"] for group in one.get("Groups", [])]
+    groups = [
+        group["GroupId"] for interface in answer["NetworkInterfaces"] for group in interface.get("Groups", [])
+    ]
     return groups[0] if groups else ""
 
 
@@ -138,16 +140,16 @@ def _own_images(account: Account, names: list[str]) -> frozenset[str]:
         return frozenset()
     asked = [{"Name": "image-id", "Values": names}]
     answer = account.client("ec2").describe_images(Owners=["self"], Filters=asked)
-    return frozenset(one["ImageId"] for one in answer["Images"])
+    return frozenset(image["ImageId"] for image in answer["Images"])
 
 
 def _databases(account: Account, wanted: set[str]) -> dict[str, str]:
     """Endpoint -> the first security group, of the databases that the cluster names."""
     found: dict[str, str] = {}
     for page in account.client("rds").get_paginator("describe_db_instances").paginate():
-        for one in page["DBInstances"]:
-            endpoint = below(one, "Endpoint").get("Address", "")
-            groups = [group["VpcSecurityGroupId"] for group in one.get("VpcSecurityGroups", [])]
+        for database in page["DBInstances"]:
+            endpoint = below(database, "Endpoint").get("Address", "")
+            groups = [group["VpcSecurityGroupId"] for group in database.get("VpcSecurityGroups", [])]
             if endpoint in wanted and groups:
                 found[endpoint] = groups[0]
     return found
@@ -158,7 +160,11 @@ def _reservations(account: Account) -> tuple[Reserved, ...]:
     asked = [{"Name": "state", "Values": ["active", "scheduled"]}]
     try:
         pages = account.client("ec2").get_paginator("describe_capacity_reservations")
-        found = [one for page in pages.paginate(Filters=asked) for one in page["CapacityReservations"]]
+        found = [
+            reservation
+            for page in pages.paginate(Filters=asked)
+            for reservation in page["CapacityReservations"]
+        ]
     except AWS_ERRORS as error:
         if code(error) != "InvalidParameterValue":
             raise

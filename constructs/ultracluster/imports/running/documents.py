@@ -78,7 +78,10 @@ def parallelcluster(account: Account, stack: dict[str, Any]) -> tuple[str, str]:
     ParallelCluster 3 keeps it in the bucket and folder that parameters of the stack name, with versions
     (pcluster/models/cluster_resources.py and s3_bucket.py of 3.16.1).
     """
-    parameters = {one["ParameterKey"]: one.get("ParameterValue", "") for one in stack.get("Parameters", [])}
+    parameters = {
+        parameter["ParameterKey"]: parameter.get("ParameterValue", "")
+        for parameter in stack.get("Parameters", [])
+    }
     bucket, folder = parameters.get("ResourcesS3Bucket", ""), parameters.get("ArtifactS3RootDirectory", "")
     key = f"{folder.strip('/')}/configs/cluster-config.yaml"
     version = parameters.get("ConfigVersion") or ""
@@ -93,8 +96,8 @@ def pcs(account: Account, cluster: dict[str, Any], notes: Notes) -> dict[str, An
 
     def queues() -> Iterator[dict[str, Any]]:
         for page in client.get_paginator("list_queues").paginate(clusterIdentifier=name):
-            for one in page["queues"]:
-                yield client.get_queue(clusterIdentifier=name, queueIdentifier=one["id"])["queue"]
+            for queue in page["queues"]:
+                yield client.get_queue(clusterIdentifier=name, queueIdentifier=queue["id"])["queue"]
 
     def groups() -> Iterator[dict[str, Any]]:
         for page in client.get_paginator("list_compute_node_groups").paginate(clusterIdentifier=name):
@@ -130,7 +133,7 @@ def eks(account: Account, cluster: dict[str, Any], notes: Notes) -> dict[str, An
             entry = client.describe_access_entry(clusterName=name, principalArn=arn)["accessEntry"]
             asked = client.get_paginator("list_associated_access_policies")
             answers = asked.paginate(clusterName=name, principalArn=arn)
-            policies = [one for page in answers for one in page["associatedAccessPolicies"]]
+            policies = [policy for page in answers for policy in page["associatedAccessPolicies"]]
             found.append({**entry, "policies": policies})
         return found
 

@@ -92,7 +92,7 @@ def _drafted(
 def _roles_are_said(answer: dict[str, Any]) -> bool:
     """Whether groups say what they are: then there is no provisioning_parameters.json beside the scripts."""
     groups: list[dict[str, Any]] = answer.get("InstanceGroups") or []
-    return any(below(one, "SlurmConfig").get("NodeType") for one in groups)
+    return any(below(group, "SlurmConfig").get("NodeType") for group in groups)
 
 
 def _parallelcluster(account: Account, cluster: str, stack: dict[str, Any], name: str, know: Any) -> Drafted:
@@ -172,7 +172,11 @@ def _with_control_plane(
 def _reserved(draft: Drafted, around: Surroundings | None) -> None:
     """Rows for open reservations that the groups' nodes go into by themselves."""
     zone = draft.data.get("network", {}).get("zone_id")
-    free = [one for one in around.reservations if one.open and not one.block] if around else []
+    free = (
+        [reservation for reservation in around.reservations if reservation.open and not reservation.block]
+        if around
+        else []
+    )
     for name, group in draft.data.get("node_groups", {}).items():
         fitting = [] if "capacity" in group else free
         for one in fitting:

@@ -8,6 +8,7 @@ carries a mark by which it is found again.
 
 from __future__ import annotations
 
+import base64
 import difflib
 import json
 import math
@@ -99,7 +100,7 @@ def job_documents(
         ValueError: it says what is wrong, where, and what would do.
     """
     documents = _read(text)
-    jobs = [one for one in documents if kind_of(one)]
+    jobs = [document for document in documents if kind_of(document)]
     if len(jobs) != 1:
         found = ", ".join(f"{one['kind']} {one['metadata']['name']}" for one in jobs)
         raise ValueError(
@@ -111,10 +112,10 @@ def job_documents(
     kind = kind_of(job)
     assert kind
     named = f"{job['kind']}/{job['metadata']['name']}"
-    companions = [one for one in documents if one is not job]
-    for one in companions:
-        if (one["apiVersion"], one["kind"]) not in COMPANIONS:
-            raise ValueError(_other_kind(one))
+    companions = [document for document in documents if document is not job]
+    for companion in companions:
+        if (companion["apiVersion"], companion["kind"]) not in COMPANIONS:
+            raise ValueError(_other_kind(companion))
     everything = [*companions, job]
     team, namespace = _namespace(cluster, everything, team)
     for one in everything:
@@ -148,7 +149,7 @@ def _read(text: str) -> list[Manifest]:
     if line := directive_line(text):
         raise ValueError(f"line {line}: a YAML directive (%) changes what words mean: leave it out")
     try:
-        found = [one for one in load_documents(text) if one is not None]
+        found = [document for document in load_documents(text) if document is not None]
     except TooDeepError:
         raise ValueError("its values lie in one another deeper than a manifest's do") from None
     except TooMuchError:
@@ -260,7 +261,11 @@ def _namespace(cluster: Cluster, documents: list[Manifest], team: str | None) ->
     """Team and namespace of a job."""
     spaces = {name: namespace_of(cluster, name) for name in cluster.environment.teams}
     written = list(
-        dict.fromkeys(one["metadata"]["namespace"] for one in documents if one["metadata"].get("namespace"))
+        dict.fromkeys(
+            document["metadata"]["namespace"]
+            for document in documents
+            if document["metadata"].get("namespace")
+        )
     )
     if len(written) > 1:
         raise ValueError(
@@ -309,8 +314,6 @@ def _queue(cluster: Cluster, kind: JobKind, job: Manifest, team: str | None, nam
 
 def _program(kind: JobKind, job: Manifest, token: str, name: str, content: bytes) -> Manifest:
     """The ConfigMap that holds it; its name is this submission's alone."""
-    import base64
-
     if not _KEY.fullmatch(name) or name in (".", ".."):
         raise ValueError(
             f"--program {_shown(name)}: a ConfigMap takes letters, digits, `.`, `_` and `-` in names"
@@ -388,7 +391,7 @@ def _started(container: Manifest, path: str, arguments: Sequence[str]) -> bool:
         at = _JAX_WORDS - 1  # the place of the node, the first node, the program
         container["args"] = [*words[:at], path, *(arguments or words[at + 1 :])]
         return True
-    if container.get("command") not in [[one] for one in _LAUNCHERS] or not isinstance(words, list):
+    if container.get("command") not in [[launcher] for launcher in _LAUNCHERS] or not isinstance(words, list):
         return False
     for at, word in enumerate(words):
         if isinstance(word, str) and not word.startswith("-"):

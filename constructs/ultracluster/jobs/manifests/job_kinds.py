@@ -105,7 +105,7 @@ COMPANIONS: dict[tuple[str, str], str] = {
 def kind_of(document: Manifest) -> JobKind | None:
     """The kind of a job; None where it is none of these."""
     asked = document.get("apiVersion"), document.get("kind")
-    return next((one for one in KINDS if (one.version, one.kind) == asked), None)
+    return next((kind for kind in KINDS if (kind.version, kind.kind) == asked), None)
 
 
 def place(version: str, plural: str, namespace: str | None) -> str:

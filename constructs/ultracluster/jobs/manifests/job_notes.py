@@ -125,9 +125,9 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _of_pod(cluster: Cluster, spec: dict[str, Any], count: int, *, alone: bool) -> Iterator[str]:
-    containers = [one for one in spec.get("containers") or [] if isinstance(one, dict)]
+    containers = [container for container in spec.get("containers") or [] if isinstance(container, dict)]
     asked = {name: _asked(containers, name) for name in (*_ACCELERATORS, EFA)}
-    resource = next((one for one in _ACCELERATORS if asked[one]), "")
+    resource = next((accelerator for accelerator in _ACCELERATORS if asked[accelerator]), "")
     if not resource:
         return
     number = int(asked[resource] or 0)
@@ -167,17 +167,22 @@ def _fabric(kind: InstanceType, spec: dict[str, Any], efa: float, number: int) -
             f"pods have all {number} accelerators of {kind.name} and {has} of its {interfaces} EFA devices, "
             f"so NCCL goes over TCP between them. Write `{EFA}: {interfaces}` below resources.limits"
         )
-    elif not _asked([one for one in spec.get("containers") or [] if isinstance(one, dict)], "hugepages-2Mi"):
+    elif not _asked(
+        [container for container in spec.get("containers") or [] if isinstance(container, dict)],
+        "hugepages-2Mi",
+    ):
         yield f"EFA uses huge pages: write `hugepages-2Mi: {HUGE_PAGES_MIB}Mi` below resources.limits"
 
 
 def _has_devices_of_the_node(spec: dict[str, Any]) -> bool:
     """Return whether a pod may open the devices of its node: it is privileged, or mounts their folder."""
-    containers = [one for one in spec.get("containers") or [] if isinstance(one, dict)]
-    contexts = [one.get("securityContext") for one in containers]
-    privileged = any(isinstance(one, dict) and one.get("privileged") is True for one in contexts)
-    volumes = [one.get("hostPath") for one in spec.get("volumes") or [] if isinstance(one, dict)]
-    mounted = any(isinstance(one, dict) and str(one.get("path")).startswith(_DEVICES) for one in volumes)
+    containers = [container for container in spec.get("containers") or [] if isinstance(container, dict)]
+    contexts = [container.get("securityContext") for container in containers]
+    privileged = any(isinstance(context, dict) and context.get("privileged") is True for context in contexts)
+    volumes = [volume.get("hostPath") for volume in spec.get("volumes") or [] if isinstance(volume, dict)]
+    mounted = any(
+        isinstance(volume, dict) and str(volume.get("path")).startswith(_DEVICES) for volume in volumes
+    )
     return privileged or mounted
 
 
@@ -202,10 +207,10 @@ def _memory(
     kind: InstanceType, containers: Sequence[dict[str, Any]], spec: dict[str, Any], number: int
 ) -> Iterator[str]:
     paths = {
-        one.get("mountPath")
+        mount.get("mountPath")
         for item in containers
-        for one in item.get("volumeMounts") or []
-        if isinstance(one, dict)
+        for mount in item.get("volumeMounts") or []
+        if isinstance(mount, dict)
     }
     hidden = spec.get("hostIPC") is True or bool(spec.get(_OF_RUNTIME))
     if number > 1 and _SHARED_MEMORY not in paths and not hidden:

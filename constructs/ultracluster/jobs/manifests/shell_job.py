@@ -33,9 +33,9 @@ def seconds_of(time: str) -> int:
         ValueError: it has another form, or is too long.
     """
     if found := _DAYS.fullmatch(time):
-        days, hours, minutes, seconds = (int(one or 0) for one in found.groups())
+        days, hours, minutes, seconds = (int(group or 0) for group in found.groups())
     elif found := _CLOCK.fullmatch(time):
-        first, second, third = (int(one or 0) for one in found.groups())
+        first, second, third = (int(group or 0) for group in found.groups())
         days, hours, minutes, seconds = (
             (0, first, second, third) if found[3] is not None else (0, 0, first, second)
         )

@@ -8,9 +8,9 @@ running.unknown  # why it could not be asked; empty where it could
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ultracluster.account.kubernetes_api import KubernetesApi
+from ultracluster.account.nodes.fleet import Fleet
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.sessions_shell import Sessions
 from ultracluster.account.wait.shell import RunCommand, Shell
@@ -18,9 +18,6 @@ from ultracluster.jobs.on_nodes.cordon import Cordoned, cordon_nodes, uncordon_n
 from ultracluster.jobs.on_nodes.kubernetes_jobs import jobs_on_kubernetes
 from ultracluster.jobs.on_nodes.running_job import Job, Running
 from ultracluster.jobs.on_nodes.slurm_jobs import jobs_on_slurm
-
-if TYPE_CHECKING:
-    from ultracluster.account.nodes.fleet import Fleet
 
 __all__ = ["Cordoned", "Job", "Running", "close_to_jobs", "jobs_on", "open_to_jobs", "shell_of"]
 

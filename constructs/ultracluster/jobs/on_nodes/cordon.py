@@ -13,17 +13,15 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from ultracluster.account.aws import AccountError
 from ultracluster.account.kubernetes_api import KubernetesApi, RefusedError, is_node
+from ultracluster.account.nodes.fleet import Fleet
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Shell
 from ultracluster.jobs.on_nodes.slurm_jobs import names
-
-if TYPE_CHECKING:
-    from ultracluster.account.nodes.fleet import Fleet
 
 REASON = "operator:ultracluster-nodes"
 """Start of the drain reason in Slurm; neither our health checks nor HyperPod act on it."""

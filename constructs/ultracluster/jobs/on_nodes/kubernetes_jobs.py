@@ -63,5 +63,7 @@ def _place(pod: dict[str, Any], node: Node) -> tuple[str, str, str, str] | None:
 def _accelerated(pod: dict[str, Any]) -> bool:
     """Whether it holds a device: `nvidia.com/gpu`, `aws.amazon.com/neuron`, `vpc.amazonaws.com/efa`."""
     containers: list[dict[str, Any]] = pod.get("spec", {}).get("containers", [])
-    limits: list[dict[str, Any]] = [one.get("resources", {}).get("limits") or {} for one in containers]
-    return any("/" in resource for one in limits for resource in one)
+    limits: list[dict[str, Any]] = [
+        container.get("resources", {}).get("limits") or {} for container in containers
+    ]
+    return any("/" in resource for limit in limits for resource in limit)

@@ -80,7 +80,7 @@ def read(text: str, nodes: Sequence[Node]) -> Running:
         words = line.split("|", 4)
         if len(words) == 3 and words[0] == "node":
             name, address = words[1].strip(), words[2].strip()
-            found = next((one for one in nodes if one.answers_to(name) or one.answers_to(address)), None)
+            found = next((node for node in nodes if node.answers_to(name) or node.answers_to(address)), None)
             if found:
                 known[name] = found
         elif len(words) == 5 and words[0] == "job" and words[1] in known:

@@ -11,16 +11,14 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.aws import Account, AccountError, plain_errors
+from ultracluster.account.nodes.fleet import Fleet
 from ultracluster.account.nodes.node import Node, chunks
 from ultracluster.config.file_text import MOST_BYTES, gunzipped, json_of
 from ultracluster.jobs.on_nodes import shell_of
 from ultracluster.jobs.placement.slurm_topology import Labelled, Place, labelled_nodes, place_of_instance
-
-if TYPE_CHECKING:
-    from ultracluster.account.nodes.fleet import Fleet
 
 RESOURCE_CONFIG = "/opt/ml/config/resource_config.json"
 """Of HyperPod; the controller's is the newest."""
@@ -106,12 +104,10 @@ def ec2_places(account: Account, ids: Sequence[str]) -> dict[str, Place]:
     """
     ec2 = account.client("ec2")
     found: dict[str, Place] = {}
-    try:
+    with plain_errors():
         for some in chunks(ids, AT_ONCE):
             answer = ec2.describe_instance_topology(InstanceIds=some)
             found |= {instance: place for instance, place in places_of_answer(answer).items() if place}
-    except AWS_ERRORS as error:
-        raise AccountError(explain(error)) from None
     return found
 
 
@@ -126,7 +122,7 @@ def places_of_answer(answer: Mapping[str, Any]) -> dict[str, Place | None]:
 def seats_of_labels(nodes: Iterable[Labelled]) -> list[Seat]:
     """Those of HyperPod's file."""
     return [
-        Seat(next((one for one in sorted(node.names) if one.startswith("ip-")), min(node.names)),
+        Seat(next((name for name in sorted(node.names) if name.startswith("ip-")), min(node.names)),
              node.names, node.group, node.place)
         for node in nodes
     ]  # fmt: skip

@@ -44,6 +44,7 @@ def open_queue(
 def _queue(
     account: Account, cluster: Cluster, user: str, team: str | None, say: Callable[[str], None]
 ) -> Queue:
+    # one of both is needed, and each is a tenth of what the command imports
     if cluster.traits.kubernetes:
         from ultracluster.jobs.queue.kubernetes import KubernetesQueue
 

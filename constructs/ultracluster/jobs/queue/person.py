@@ -44,7 +44,9 @@ def person_of(environment: Environment, wanted: str, identity: str = "") -> str:
         raise NoPersonError(no_such_user(environment, wanted))
     if not users:
         return ""
-    meant = [name for name, user in users.items() if any(_is(identity, one) for one in user.principals)]
+    meant = [
+        name for name, user in users.items() if any(_is(identity, principal) for principal in user.principals)
+    ]
     if len(meant) == 1:
         return meant[0]
     if len(users) == 1 and not identity:

@@ -21,19 +21,18 @@ import os
 import re
 import secrets
 import select
-import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ultracluster.account.aws import AccountError
+from ultracluster.account.wait.sessions_shell import PROGRAMS, end_group, open_terminal
+from ultracluster.account.wait.sessions_shell import missing_programs as programs_missing
 from ultracluster.account.wait.shell import SLURM_FOLDERS
 from ultracluster.config.file_text import gunzipped
 from ultracluster.config.plain_text import one_line
 
-PROGRAMS = ("aws", "session-manager-plugin")
 OPEN_SECONDS = 60.0
 """For the shell to be there."""
 AGAIN_SECONDS = 4.0
@@ -225,7 +224,8 @@ class PersonSession:
     def _open(self) -> None:
         if self._child is not None:
             return
-        self._child, self._terminal = in_raw_terminal(self._command)
+        self._child, self._terminal = open_terminal(self._command, raw=True)
+        os.set_blocking(self._terminal, False)
         self._heard, self._key, self._number = "", secrets.token_hex(12), 0
         self._word = secrets.token_hex(4)
         there = re.compile(rf"ultracluster-session:open:{self._word}:(\d+):([^\n:]*)\n")
@@ -348,50 +348,11 @@ def _decode(lines: str) -> bytes:
 
 def missing_programs() -> str:
     """What is not on this machine, in a sentence; empty where all is."""
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
-    if not missing:
-        return ""
-    verb = "is" if len(missing) == 1 else "are"
-    return (
-        f"{' and '.join(missing)} {verb} not on this machine, and people reach a Slurm cluster through "
-        "sessions: install the AWS CLI and its Session Manager plugin"
+    missing = programs_missing(PROGRAMS)
+    return missing and (
+        f"{missing}, and people reach a Slurm cluster through sessions: install the AWS CLI and its Session "
+        "Manager plugin"
     )
-
-
-def in_raw_terminal(words: Sequence[str]) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a program in a terminal of its own that changes no byte: into a pipe the plugin may write nothing
-    at all.
-
-    Raises:
-        AccountError: it cannot be started.
-    """
-    import pty
-    import tty
-
-    ours, theirs = pty.openpty()
-    tty.setraw(theirs)
-    try:
-        child = subprocess.Popen(  # noqa: S603, no shell; the words are ours
-            list(words), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-        )
-    except OSError as error:
-        os.close(ours)
-        raise AccountError(f"{words[0]}: {error.strerror}") from None
-    finally:
-        os.close(theirs)
-    os.set_blocking(ours, False)
-    return child, ours
-
-
-def end_group(child: subprocess.Popen[bytes]) -> None:
-    """Let a program and what it started end, at last by force."""
-    for number in (signal.SIGHUP, signal.SIGKILL):
-        try:
-            child.wait(1)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, number)
-    child.wait()
 
 
 __all__ = ["PersonSession", "Said", "SessionEndedError", "first_line", "missing_programs"]

@@ -312,7 +312,7 @@ def log_script(path: str, after: int, lines: int | None) -> str:
 def queued(row: Mapping[str, Any]) -> QueuedJob:
     """A job of `squeue --json` or `scontrol --json show job` (Slurm REST API, `job_info`)."""
     words = _words(row.get("job_state"))
-    base = next((one for one in words if one in _STATES), "")
+    base = next((word for word in words if word in _STATES), "")
     state: State = _STATES.get(base, "unknown")
     started, ended = _time(row.get("start_time")), _time(row.get("end_time"))
     nodes = _nodes(row.get("nodes"))
@@ -323,7 +323,7 @@ def queued(row: Mapping[str, Any]) -> QueuedJob:
         user=_text(row.get("user_name")),
         team=_text(row.get("account")),
         state=state,
-        detail=" ".join(one for one in words if one in _STATES or one in _FLAGS) or " ".join(words),
+        detail=" ".join(word for word in words if word in _STATES or word in _FLAGS) or " ".join(words),
         why="" if reason in ("None", "") else one_line(reason),
         nodes=nodes if state != "waiting" else (),
         wanted_nodes=_number(row.get("node_count")),

@@ -49,7 +49,7 @@ def _partition(cluster: Cluster, options: dict[str, str]) -> Iterator[str]:
 
 def _groups(cluster: Cluster, options: dict[str, str]) -> list[Group]:
     """Groups that may run it: those of its partitions, else all."""
-    named = [one for one in options.get("--partition", "").split(",") if one in cluster.partitions]
+    named = [word for word in options.get("--partition", "").split(",") if word in cluster.partitions]
     return [group for name in named or cluster.partitions for group in cluster.partitions[name].values()]
 
 
@@ -79,7 +79,7 @@ def _output(cluster: Cluster, options: dict[str, str]) -> Iterator[str]:
         path = options.get(option, "")
         if not path.startswith("/"):
             continue
-        if any(PurePosixPath(path).is_relative_to(one) for one in mounts):
+        if any(PurePosixPath(path).is_relative_to(mount) for mount in mounts):
             continue
         local = any(PurePosixPath(path).is_relative_to(one) for one in _LOCAL)
         what = "is on each node's own disk" if local else "lies below no file system that nodes share"
@@ -92,7 +92,7 @@ def _mounts(cluster: Cluster) -> list[str]:
     """Folders that all nodes share."""
     storage = cluster.environment.storage
     homes = storage.openzfs.mount_path if storage.openzfs else "/home"
-    return list(dict.fromkeys([*(one.mount_path for one in cluster.lustres.values()), homes]))
+    return list(dict.fromkeys([*(lustre.mount_path for lustre in cluster.lustres.values()), homes]))
 
 
 def _lines(groups: Sequence[Group], text: str) -> Iterator[str]:

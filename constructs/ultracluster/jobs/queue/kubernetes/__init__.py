@@ -312,9 +312,9 @@ class KubernetesQueue:
             return []
         name = str(meta["name"])
         return [
-            one
-            for one in events
-            if (of := str((one.get("involvedObject") or {}).get("name", ""))) == name
+            event
+            for event in events
+            if (of := str((event.get("involvedObject") or {}).get("name", ""))) == name
             or of.startswith(f"{name}-")
         ]
 
@@ -326,7 +326,7 @@ class KubernetesQueue:
 def _made_by_another(item: Manifest) -> bool:
     """Whether another job made it: a JobSet makes Jobs."""
     owners: list[Manifest] = (item.get("metadata") or {}).get("ownerReferences") or []
-    return any(one.get("controller") and one.get("kind") in _OWNERS for one in owners)
+    return any(owner.get("controller") and owner.get("kind") in _OWNERS for owner in owners)
 
 
 def _whole(kind: JobKind, item: Manifest) -> Manifest:

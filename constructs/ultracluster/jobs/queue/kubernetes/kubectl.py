@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.kubernetes_api import KubernetesApi
+from ultracluster.account.wait.sessions_shell import missing_programs as programs_missing
 
 PROGRAMS = ("kubectl", "aws")
 CREDENTIAL = "eks get-token --output json"
@@ -26,13 +27,10 @@ SHELL = "command -v bash >/dev/null 2>&1 && exec bash -l; exec sh"
 
 def missing_programs() -> str:
     """What is not on this machine, in a sentence; empty where all is."""
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
-    if not missing:
-        return ""
-    verb = "is" if len(missing) == 1 else "are"
-    return (
-        f"{' and '.join(missing)} {verb} not on this machine: kubectl carries a shell in a pod, and "
-        "its token comes from the AWS CLI. Install them, and try again"
+    missing = programs_missing(PROGRAMS)
+    return missing and (
+        f"{missing}: kubectl carries a shell in a pod, and its token comes from the AWS CLI. Install them, "
+        "and try again"
     )
 
 

@@ -174,7 +174,7 @@ def _state(
     if meta.get("deletionTimestamp"):
         left = len([pod for pod in pods if _phase(pod) in ("Pending", "Running")])
         return "cancelled", "Terminating", f"it is being removed; {left} pods are still there" if left else ""
-    true = [one for one in _conditions(status) if one.get("status") == "True"]
+    true = [condition for condition in _conditions(status) if condition.get("status") == "True"]
     for one in true:
         if end := _ENDS.get(str(one.get("type", "")).lower()):
             return end, str(one["type"]), _ending(one, pods) if end != "completed" else ""
@@ -205,7 +205,9 @@ def _state(
 
 def _admission(workload: Manifest) -> str:
     """Why Kueue has not let a job in; empty where it has."""
-    conditions = {str(one.get("type", "")): one for one in _conditions(_map(workload, "status"))}
+    conditions = {
+        str(condition.get("type", "")): condition for condition in _conditions(_map(workload, "status"))
+    }
     admitted = conditions.get("Admitted", {})
     if admitted.get("status") == "True":
         return ""
@@ -222,18 +224,20 @@ def _admission(workload: Manifest) -> str:
 def _waits(pod: Manifest) -> str:
     """What a pod that does not run waits for, in the words of who knows."""
     name = str(_map(pod, "metadata").get("name", ""))
-    for one in container_states(pod):
-        waiting = _map(_map(one, "state"), "waiting")
+    for state in container_states(pod):
+        waiting = _map(_map(state, "state"), "waiting")
         reason = str(waiting.get("reason", ""))
         if reason and reason not in _STARTING:
-            former = _map(_map(one, "lastState"), "terminated")
+            former = _map(_map(state, "lastState"), "terminated")
             code = f" (exit code {former['exitCode']})" if "exitCode" in former else ""
             return ": ".join(filter(None, (name, f"{reason}{code}", str(waiting.get("message", "")))))
     if _phase(pod) != "Pending":
         return ""
-    for one in _conditions(_map(pod, "status")):
-        if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return ": ".join(filter(None, (name, str(one.get("reason", "")), str(one.get("message", "")))))
+    for condition in _conditions(_map(pod, "status")):
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return ": ".join(
+                filter(None, (name, str(condition.get("reason", "")), str(condition.get("message", ""))))
+            )
     return ""
 
 
@@ -257,8 +261,8 @@ def _first_failure(pods: Sequence[Manifest]) -> tuple[Manifest, Manifest] | None
     found = [
         (str(ended.get("finishedAt", "")), index, pod, ended)
         for index, pod in enumerate(pods)
-        for one in container_states(pod)
-        if (ended := _map(_map(one, "state"), "terminated")) and ended.get("exitCode") not in (0, None)
+        for state in container_states(pod)
+        if (ended := _map(_map(state, "state"), "terminated")) and ended.get("exitCode") not in (0, None)
     ]
     return min(found, key=lambda one: one[:2])[2:] if found else None
 
@@ -271,7 +275,7 @@ def _exit_code(pods: Sequence[Manifest]) -> int | None:
 
 def _restarts(status: Manifest, pods: Sequence[Manifest]) -> int:
     counted = [status.get("restarts"), status.get("retryCount")]
-    counted += [one.get("restartCount") for pod in pods for one in container_states(pod)]
+    counted += [state.get("restartCount") for pod in pods for state in container_states(pod)]
     return max((one for one in counted if isinstance(one, int)), default=0)
 
 
@@ -298,14 +302,14 @@ def _wanted(kind: JobKind, job: Manifest) -> int | None:
     elif kind.kind == "RayJob":
         inner = _map(spec, "rayClusterSpec")
         workers = inner.get("workerGroupSpecs") or []
-        counts = [1, *(one.get("replicas", 0) for one in workers if isinstance(one, dict))]
+        counts = [1, *(worker.get("replicas", 0) for worker in workers if isinstance(worker, dict))]
     elif kind.kind == "TrainJob":
         counts = [_map(spec, "trainer").get("numNodes")]
     else:
         parts = spec.get(kind.template[1]) if kind.template else None
         several = list(parts.values()) if isinstance(parts, dict) else parts or []
         counts = [one.get("replicas", 1) for one in several if isinstance(one, dict)]
-    numbers = [_number(one) for one in counts]
+    numbers = [_number(count) for count in counts]
     return sum(numbers) or None
 
 
@@ -315,7 +319,9 @@ def _number(value: Any) -> int:
 
 def _end(status: Manifest) -> datetime | None:
     times = [
-        _when(one.get("lastTransitionTime")) for one in _conditions(status) if one.get("status") == "True"
+        _when(condition.get("lastTransitionTime"))
+        for condition in _conditions(status)
+        if condition.get("status") == "True"
     ]
     phase = status.get("state")
     if isinstance(phase, dict):

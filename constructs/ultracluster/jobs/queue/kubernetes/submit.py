@@ -48,11 +48,15 @@ def submit(
     for one in documents.all:
         _try(api, one, documents)
     made: list[Manifest] = []
-    for one in documents.companions:
+    for companion in documents.companions:
         try:
-            made.append(_make(api, one, sleep))
+            made.append(_make(api, companion, sleep))
         except AccountError as error:
-            _undo(api, [*made, one] if isinstance(error, NoAnswerError) else made, f"{called(one)}: {error}")
+            _undo(
+                api,
+                [*made, companion] if isinstance(error, NoAnswerError) else made,
+                f"{called(companion)}: {error}",
+            )
     try:
         job = _make(api, documents.job, sleep)
     except NoAnswerError as error:
