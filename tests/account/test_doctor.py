@@ -167,9 +167,12 @@ def test_the_likely_cause_comes_first() -> None:
 
 
 def test_a_healthy_environment() -> None:
-    made = Broken(healthy=True)
-    made.stacks["dev-cluster"] = [event("dev-cluster", "CREATE_COMPLETE"), event("X", "CREATE_FAILED", "odd")]
-    found = made.examine()
+    broken = Broken(healthy=True)
+    broken.stacks["dev-cluster"] = [
+        event("dev-cluster", "CREATE_COMPLETE"),
+        event("X", "CREATE_FAILED", "odd"),
+    ]
+    found = broken.examine()
     assert found.healthy and not found.diagnoses and not found.logs
     assert {(source.name, source.state) for source in found.sources} == {
         *((f"stack dev-{part}", "nothing there") for part in ("foundation", "network", "egress", "buckets")),
@@ -200,29 +203,29 @@ CALLS = (
     ],
 )
 def test_one_refused_call_leaves_the_others(call: str, error: Exception, line: str) -> None:
-    made = Broken()
-    made.refused[call] = made.service.raising[call] = error
-    found = made.examine()
-    said = [source.why for source in found.sources if source.state == "not readable"]
-    said += [fact.text for fact in found.facts if fact.where == "details"]
-    assert said and all(line in one for one in said)
+    broken = Broken()
+    broken.refused[call] = broken.service.raising[call] = error
+    found = broken.examine()
+    reasons = [source.why for source in found.sources if source.state == "not readable"]
+    reasons += [fact.text for fact in found.facts if fact.where == "details"]
+    assert reasons and all(line in one for one in reasons)
     assert [source for source in found.sources if source.state == "read"], "nothing else was read"
     assert found.diagnoses, "the rest still answers"
     assert not found.healthy
 
 
 def test_everything_refused_is_rows_and_no_traceback() -> None:
-    made = Broken()
+    broken = Broken()
     for call in (*CALLS, "DescribeLogGroups"):
-        made.refused[call] = made.service.raising[call] = refusal("AccessDeniedException")
-    found = made.examine()
+        broken.refused[call] = broken.service.raising[call] = refusal("AccessDeniedException")
+    found = broken.examine()
     assert {source.state for source in found.sources} == {"not readable"} and not found.facts
 
 
 def test_logs_of_a_cluster_that_is_gone_are_still_read() -> None:
-    made = Broken()
-    made.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
-    found = made.examine()
+    broken = Broken()
+    broken.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
+    found = broken.examine()
     assert "there is no HyperPod cluster dev" in next(
         source.why for source in found.sources if source.name == "cluster dev"
     )
@@ -230,13 +233,13 @@ def test_logs_of_a_cluster_that_is_gone_are_still_read() -> None:
 
 
 def test_a_node_without_a_log_failed_before_its_script() -> None:
-    made = Broken()
-    made.streams = {}
-    made.service.status(17, "Failure")
-    made.service.events = []
-    assert "no-lifecycle-log" in [diagnose.failure.id for diagnose in made.examine().diagnoses]
-    made.service.status(17, "Pending")
-    assert "no-lifecycle-log" not in [diagnose.failure.id for diagnose in made.examine().diagnoses]
+    broken = Broken()
+    broken.streams = {}
+    broken.service.status(17, "Failure")
+    broken.service.events = []
+    assert "no-lifecycle-log" in [diagnose.failure.id for diagnose in broken.examine().diagnoses]
+    broken.service.status(17, "Pending")
+    assert "no-lifecycle-log" not in [diagnose.failure.id for diagnose in broken.examine().diagnoses]
 
 
 @pytest.mark.parametrize(
@@ -254,17 +257,17 @@ def test_a_node_without_a_log_failed_before_its_script() -> None:
     ],
 )
 def test_the_clusters_own_words(changes: dict[str, Any], text: str) -> None:
-    made = Broken(healthy=True)
-    made.service.cluster |= changes
-    found = made.examine()
+    broken = Broken(healthy=True)
+    broken.service.cluster |= changes
+    found = broken.examine()
     assert any(text in fact.text for fact in found.facts if fact.level != "info") and not found.healthy
 
 
 def test_classic_provisioning_has_no_events() -> None:
-    made = Broken(healthy=True)
-    del made.service.cluster["NodeProvisioningMode"]
-    made.service.raising["ListClusterEvents"] = refusal("ValidationException")
-    found = made.examine()
+    broken = Broken(healthy=True)
+    del broken.service.cluster["NodeProvisioningMode"]
+    broken.service.raising["ListClusterEvents"] = refusal("ValidationException")
+    found = broken.examine()
     assert found.healthy and "only continuous provisioning" in str(found.sources)
 
 
@@ -319,27 +322,27 @@ def test_healthy_and_unknown_say_so(run: Callable[..., Any]) -> None:
 
 
 def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> None:
-    made = Broken(healthy=True)
-    made.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
-    made.streams[f"LifecycleConfig/gpu/{NODE}"] = ["READY in 40 s"]
+    broken = Broken(healthy=True)
+    broken.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
+    broken.streams[f"LifecycleConfig/gpu/{NODE}"] = ["READY in 40 s"]
     found = examine(
-        made.account, resolve(load(DEV).environment), nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
+        broken.account, resolve(load(DEV).environment), nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
     )
     assert found.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
     assert found.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]
 
 
 def test_what_was_never_deployed_is_called_so(run: Callable[..., Any]) -> None:
-    made = Broken(healthy=True)
-    made.stacks.clear()
-    made.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
-    result = run(made.account)
+    broken = Broken(healthy=True)
+    broken.stacks.clear()
+    broken.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
+    result = run(broken.account)
     assert result.exit_code == 1
     assert result.stdout.startswith("dev: not deployed, none of its stacks is there")
-    assert json.loads(run(made.account, "--json").stdout)["deployed"] is False
-    made.refused["DescribeStackEvents"] = refusal("AccessDeniedException")
-    unknown = run(made.account, "--json")
-    assert json.loads(unknown.stdout)["deployed"] is None and "not deployed" not in run(made.account).stdout
+    assert json.loads(run(broken.account, "--json").stdout)["deployed"] is False
+    broken.refused["DescribeStackEvents"] = refusal("AccessDeniedException")
+    unknown = run(broken.account, "--json")
+    assert json.loads(unknown.stdout)["deployed"] is None and "not deployed" not in run(broken.account).stdout
 
 
 class Throttled(Broken):
@@ -355,9 +358,9 @@ class Throttled(Broken):
 
 
 def test_a_throttled_account_is_answered_within_the_budget() -> None:
-    made = Throttled()
-    found = examine(made.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
-    made.over.set()
+    throttled = Throttled()
+    found = examine(throttled.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
+    throttled.over.set()
     stacks = [source for source in found.sources if source.name.startswith("stack ")]
     assert stacks and all("no answer within 3 seconds" in stack.why for stack in stacks)
     assert found.deployed is None and found.diagnoses, "the cluster's own words were not heard"

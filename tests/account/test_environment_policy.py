@@ -159,14 +159,16 @@ def test_people_get_a_session_as_the_ordinary_user_only(name: str) -> None:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_people_find_the_kubernetes_api_of_their_cluster_only(name: str) -> None:
     """Which `job` asks for; what they may do there is Kubernetes' to say."""
-    found = [
+    resources = [
         statement["Resource"]
         for statement in statements(name, "people")
         if "eks:DescribeCluster" in statement["Action"]
     ]
     kubernetes = name.startswith(("eks", "hyperpod-eks"))
-    assert len(found) == kubernetes
-    assert all(len(arns) == 1 and re.fullmatch(r"arn:aws:eks:.*:cluster/[^*]+", arns[0]) for arns in found)
+    assert len(resources) == kubernetes
+    assert all(
+        len(arns) == 1 and re.fullmatch(r"arn:aws:eks:.*:cluster/[^*]+", arns[0]) for arns in resources
+    )
 
 
 def test_a_tag_of_the_caller_makes_nobody_the_images_user() -> None:
@@ -225,10 +227,10 @@ def test_logs_of_a_neighbour_are_not_read() -> None:
 
 @pytest.mark.parametrize("base", ["prod", "hyperpod-eks-p5"])
 def test_the_cluster_is_named_once_it_is_known(base: str) -> None:
-    known = Deployed(account="111122223333", cluster_arn=ARN)
+    deployed = Deployed(account="111122223333", cluster_arn=ARN)
     clusters = {
         arn
-        for statement in statements(base, "act", deployed=known)
+        for statement in statements(base, "act", deployed=deployed)
         for arn in statement["Resource"]
         if "cluster/" in arn
     }

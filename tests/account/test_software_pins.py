@@ -55,8 +55,8 @@ def test_what_the_file_should_say(
     live = {**live}
     if result == "refused" and "tells" in says:
         live.pop("CurrentImageReleaseVersion", None)
-    one = found(changes, live)["gpu"]
-    assert one.result == result and says in one.why
+    gpu = found(changes, live)["gpu"]
+    assert gpu.result == result and says in gpu.why
 
 
 def test_only_groups_that_are_named_and_known() -> None:

@@ -76,14 +76,14 @@ class Cluster:
             raise self.refused
         assert asked["logGroupName"] == GROUP and asked["logStreamNamePrefix"] == "LifecycleConfig/"
         words = [word.lstrip("?") for word in asked["filterPattern"].split()]
-        found = [
+        events = [
             event
             for event in self.events
             if event["timestamp"] >= asked["startTime"] and any(word in event["message"] for word in words)
         ]
         start = int(asked.get("nextToken", 0))
-        more = {"nextToken": str(start + 2)} if start + 2 < len(found) else {}
-        return {"events": found[start : start + 2], **more}
+        more = {"nextToken": str(start + 2)} if start + 2 < len(events) else {}
+        return {"events": events[start : start + 2], **more}
 
     def wait(self, timeout: float = 5400, **at: Callable[[], None]) -> Result:
         """Wait; `at_90=...` happens after 90 seconds."""
@@ -101,9 +101,9 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    made = Cluster(tmp_path, load(ENVIRONMENTS / "dev.yaml").environment)
+    cluster = Cluster(tmp_path, load(ENVIRONMENTS / "dev.yaml").environment)
     monkeypatch.setenv("PATH", f"{tmp_path / 'local'}:{os.environ['PATH']}")
-    return made
+    return cluster
 
 
 def test_all_ready_and_proven(dev: Cluster) -> None:
@@ -307,25 +307,25 @@ def test_hyperpod_on_eks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(shell, "EVERY", 0.05)
     environment = load(ENVIRONMENTS / "hyperpod-eks-p5.yaml").environment
     compute = list(environment.groups("compute"))
-    made = Cluster(
+    cluster = Cluster(
         tmp_path,
         environment,
         Orchestrator={"Eks": {"ClusterArn": "arn:aws:eks:us-west-2:111122223333:cluster/x"}},
     )
     monkeypatch.setenv("PATH", f"{tmp_path / 'local'}:{os.environ['PATH']}")
-    made.service.cluster["ClusterName"] = environment.cluster_name
-    made.service.cluster["InstanceGroups"] = [group(one, 1, None) for one in compute]
-    made.service.nodes = [node(16 + index, one) for index, one in enumerate(compute)]
-    made.events.clear()
+    cluster.service.cluster["ClusterName"] = environment.cluster_name
+    cluster.service.cluster["InstanceGroups"] = [group(one, 1, None) for one in compute]
+    cluster.service.nodes = [node(16 + index, one) for index, one in enumerate(compute)]
+    cluster.events.clear()
     monkeypatch.setattr(
         f"{__name__}.GROUP", f"/aws/sagemaker/Clusters/{environment.cluster_name}/abcdefghijkl"
     )
     registered = 'I1122 "Successfully registered node"\n'
-    made.machines.program("journalctl", 'cat "$ULTRACLUSTER_ROOT/kubelet.log"')
+    cluster.machines.program("journalctl", 'cat "$ULTRACLUSTER_ROOT/kubelet.log"')
     for index, one in enumerate(compute):
-        made.log(one, name(16 + index), "READY in 40 s")
-        made.machines.boot(name(16 + index), mounts="", efa=32, kubelet=registered)
-    eks, ec2 = made.account.client("eks"), made.account.client("ec2")
+        cluster.log(one, name(16 + index), "READY in 40 s")
+        cluster.machines.boot(name(16 + index), mounts="", efa=32, kubelet=registered)
+    eks, ec2 = cluster.account.client("eks"), cluster.account.client("ec2")
     system = list(environment.groups("system"))
     answer(eks, "ListNodegroups", lambda asked: {"nodegroups": [f"{one}-9Xk2" for one in system]})
     answer(
@@ -343,23 +343,23 @@ def test_hyperpod_on_eks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         for index, one in enumerate(system)
     ]  # fmt: skip
     answer(ec2, "DescribeInstances", lambda asked: {"Reservations": [{"Instances": instances}]})
-    made.machines.serve_ssm(made.account)
+    cluster.machines.serve_ssm(cluster.account)
     for index in range(len(system)):
-        made.machines.boot(name(64 + index), run=None, mounts="", kubelet=registered)
+        cluster.machines.boot(name(64 + index), run=None, mounts="", kubelet=registered)
 
     with serving(tmp_path) as api:  # from inside of the VPC
-        serve_cluster(made.account, api)
+        serve_cluster(cluster.account, api)
         items = [
             kubernetes_node(f"hyperpod-{name(16 + index)}", **{"vpc.amazonaws.com/efa": "32"})
             for index in range(len(compute))
         ]
         items += [kubernetes_node(name(64 + index)) for index in range(len(system))]
         api.objects["GET", "/api/v1/nodes"] = (200, {"items": items, "metadata": {}})
-        result = made.wait()
+        result = cluster.wait()
         assert result.outcome == "ready" and not result.look.unproven, result
         items[0]["status"]["allocatable"]["vpc.amazonaws.com/efa"] = "0"
-        assert "device plugin offers 0 of 32" in made.wait(timeout=1).reason
+        assert "device plugin offers 0 of 32" in cluster.wait(timeout=1).reason
 
-    result = made.wait()  # from outside: the nodes' own kubelets say it
+    result = cluster.wait()  # from outside: the nodes' own kubelets say it
     assert result.outcome == "ready" and not result.look.unproven, result
     assert [one.name for one in result.look.groups] == [*system, *compute]

@@ -98,42 +98,42 @@ def run_of(entry: str, state: str = "ready", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def pcs(tmp_path: Path) -> Fleet:
-    made = Fleet(tmp_path, "pcs-p6-b200")
+    fleet = Fleet(tmp_path, "pcs-p6-b200")
     groups = {"pcs_1": ("login", 2), "pcs_2": ("train", 4)}
-    made.serve(
+    fleet.serve(
         "pcs", "ListComputeNodeGroups",
         lambda asked: {"computeNodeGroups": [
             {"id": key, "name": one, "arn": "arn:aws:pcs:us-east-2:111122223333:x", "clusterId": "pcs_0",
              "createdAt": BORN, "modifiedAt": BORN, "status": "ACTIVE"} for key, (one, _) in groups.items()]},
     )  # fmt: skip
-    made.errors: list[dict[str, str]] = []  # type: ignore[attr-defined]
-    made.wanted = {"login": 2, "train": 4}  # type: ignore[attr-defined]
-    made.status = "ACTIVE"  # type: ignore[attr-defined]
+    fleet.errors: list[dict[str, str]] = []  # type: ignore[attr-defined]
+    fleet.wanted = {"login": 2, "train": 4}  # type: ignore[attr-defined]
+    fleet.status = "ACTIVE"  # type: ignore[attr-defined]
 
     def get(asked: dict[str, Any]) -> dict[str, Any]:
         one = groups[asked["computeNodeGroupIdentifier"]][0]
-        wanted = made.wanted[one]  # type: ignore[attr-defined]
+        wanted = fleet.wanted[one]  # type: ignore[attr-defined]
         return {
             "computeNodeGroup": {
-                "id": asked["computeNodeGroupIdentifier"], "name": one, "status": made.status,  # type: ignore[attr-defined]
+                "id": asked["computeNodeGroupIdentifier"], "name": one, "status": fleet.status,  # type: ignore[attr-defined]
                 "arn": "arn:aws:pcs:us-east-2:111122223333:x", "clusterId": "pcs_0", "createdAt": BORN,
                 "modifiedAt": BORN, "subnetIds": ["subnet-0123456789abcdef0"], "instanceConfigs": [],
                 "customLaunchTemplate": {"id": "lt-1", "version": "1"},
                 "iamInstanceProfileArn": "arn:aws:iam::111122223333:instance-profile/AWSPCS-x",
                 "scalingConfiguration": {"minInstanceCount": wanted, "maxInstanceCount": 4},
-                "errorInfo": made.errors,  # type: ignore[attr-defined]
+                "errorInfo": fleet.errors,  # type: ignore[attr-defined]
             }
         }  # fmt: skip
 
-    made.serve("pcs", "GetComputeNodeGroup", get)
+    fleet.serve("pcs", "GetComputeNodeGroup", get)
     for number in (1, 2):
-        made.launch(number, "m7i.2xlarge", aws__pcs__compute_node_group_id="pcs_1")
-        made.machines.boot(name(number), run=run_of("pcs_node"), mounts=MORE)
+        fleet.launch(number, "m7i.2xlarge", aws__pcs__compute_node_group_id="pcs_1")
+        fleet.machines.boot(name(number), run=run_of("pcs_node"), mounts=MORE)
     for number in range(16, 20):
-        made.launch(number, "p6-b200.48xlarge", aws__pcs__compute_node_group_id="pcs_2")
-        made.machines.boot(name(number), run=run_of("pcs_node"), mounts=MORE, efa=8, domains=8)
-    made.slurm(train_1=16, train_2=17, train_3=18, train_4=19)
-    return made
+        fleet.launch(number, "p6-b200.48xlarge", aws__pcs__compute_node_group_id="pcs_2")
+        fleet.machines.boot(name(number), run=run_of("pcs_node"), mounts=MORE, efa=8, domains=8)
+    fleet.slurm(train_1=16, train_2=17, train_3=18, train_4=19)
+    return fleet
 
 
 def test_pcs_all_ready(pcs: Fleet) -> None:
@@ -269,25 +269,25 @@ def test_moto_not_deployed_is_one_line(kind: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def parallelcluster(tmp_path: Path) -> Fleet:
-    made = Fleet(tmp_path, "parallelcluster-p5")
-    made.stack = "CREATE_COMPLETE"  # type: ignore[attr-defined]
-    made.serve(
+    fleet = Fleet(tmp_path, "parallelcluster-p5")
+    fleet.stack = "CREATE_COMPLETE"  # type: ignore[attr-defined]
+    fleet.serve(
         "cloudformation", "DescribeStacks",
         lambda asked: {"Stacks": [
-            {"StackName": asked["StackName"], "CreationTime": BORN, "StackStatus": made.stack}]},  # type: ignore[attr-defined]
+            {"StackName": asked["StackName"], "CreationTime": BORN, "StackStatus": fleet.stack}]},  # type: ignore[attr-defined]
     )  # fmt: skip
     ended = run_of("parallelcluster_on_node_configured")
-    made.launch(1, "m7i.4xlarge", parallelcluster__node_type="HeadNode")
-    made.launch(2, "m7i.xlarge", parallelcluster__node_type="LoginNode")
+    fleet.launch(1, "m7i.4xlarge", parallelcluster__node_type="HeadNode")
+    fleet.launch(2, "m7i.xlarge", parallelcluster__node_type="LoginNode")
     for number in (1, 2):
-        made.machines.boot(name(number), run=ended, mounts=MORE)
+        fleet.machines.boot(name(number), run=ended, mounts=MORE)
     for number in range(16, 20):
-        made.launch(
+        fleet.launch(
             number, "p5.48xlarge", parallelcluster__node_type="Compute", parallelcluster__queue_name="train"
         )
-        made.machines.boot(name(number), run=ended, mounts=MORE, efa=32, domains=32)
-    made.slurm(**{f"train_st_reserved_{number - 15}": number for number in range(16, 20)})
-    return made
+        fleet.machines.boot(name(number), run=ended, mounts=MORE, efa=32, domains=32)
+    fleet.slurm(**{f"train_st_reserved_{number - 15}": number for number in range(16, 20)})
+    return fleet
 
 
 def test_parallelcluster_all_ready(parallelcluster: Fleet) -> None:
@@ -321,26 +321,26 @@ def test_parallelcluster_head_node_silent_is_late_not_ready(parallelcluster: Fle
 
 @pytest.fixture
 def eks(tmp_path: Path) -> Fleet:
-    made = Fleet(tmp_path, "eks-p5en")
-    made.groups = {  # type: ignore[attr-defined]
+    fleet = Fleet(tmp_path, "eks-p5en")
+    fleet.groups = {  # type: ignore[attr-defined]
         "system-9Xk2": {"labels": {"ultracluster/node-group": "system"}, "scalingConfig": {"desiredSize": 2}},
         "train-7Yb3": {"labels": {"ultracluster/node-group": "train"}, "scalingConfig": {"desiredSize": 8}},
     }
-    made.serve("eks", "ListNodegroups", lambda asked: {"nodegroups": list(made.groups)})  # type: ignore[attr-defined]
-    made.serve(
+    fleet.serve("eks", "ListNodegroups", lambda asked: {"nodegroups": list(fleet.groups)})  # type: ignore[attr-defined]
+    fleet.serve(
         "eks", "DescribeNodegroup",
-        lambda asked: {"nodegroup": {"status": "ACTIVE", **made.groups[asked["nodegroupName"]]}},  # type: ignore[attr-defined]
+        lambda asked: {"nodegroup": {"status": "ACTIVE", **fleet.groups[asked["nodegroupName"]]}},  # type: ignore[attr-defined]
     )  # fmt: skip
     for number in (1, 2):
-        made.launch(number, "m5.2xlarge", eks__nodegroup_name="system-9Xk2")
-        made.machines.boot(name(number), run=None, mounts="", kubelet=REGISTERED)
+        fleet.launch(number, "m5.2xlarge", eks__nodegroup_name="system-9Xk2")
+        fleet.machines.boot(name(number), run=None, mounts="", kubelet=REGISTERED)
     for number in range(16, 24):
-        made.launch(number, "p5en.48xlarge", eks__nodegroup_name="train-7Yb3")
-        made.machines.boot(name(number), run=run_of("eks_user_data"), mounts="", efa=16, kubelet=REGISTERED)
-    made.place = Api()  # type: ignore[attr-defined]
-    made.place.endpoint, made.place.authority = "https://127.0.0.1:9", AUTHORITY  # type: ignore[attr-defined]
-    serve_cluster(made.account, made.place)  # type: ignore[attr-defined]
-    return made
+        fleet.launch(number, "p5en.48xlarge", eks__nodegroup_name="train-7Yb3")
+        fleet.machines.boot(name(number), run=run_of("eks_user_data"), mounts="", efa=16, kubelet=REGISTERED)
+    fleet.place = Api()  # type: ignore[attr-defined]
+    fleet.place.endpoint, fleet.place.authority = "https://127.0.0.1:9", AUTHORITY  # type: ignore[attr-defined]
+    serve_cluster(fleet.account, fleet.place)  # type: ignore[attr-defined]
+    return fleet
 
 
 AUTHORITY = ""

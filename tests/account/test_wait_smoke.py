@@ -293,25 +293,25 @@ class Cluster:
 
 def test_kubernetes_runs_judges_and_removes_the_job(tmp_path: Path) -> None:
     with serving(tmp_path) as api:
-        made = Cluster(api, log(), "Created", "Running", "Succeeded")
-        found = made.run()
-        assert found.verdict == "pass" and made.deleted, found
+        cluster = Cluster(api, log(), "Created", "Running", "Succeeded")
+        found = cluster.run()
+        assert found.verdict == "pass" and cluster.deleted, found
         posted = next(body for method, path, body in api.asked if method == "POST")
         assert posted["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 2
-        assert any(f"{made.name}-launcher" in path for _, path, _ in api.asked)
+        assert any(f"{cluster.name}-launcher" in path for _, path, _ in api.asked)
 
 
 def test_kubernetes_failures_never_pass(tmp_path: Path) -> None:
     with serving(tmp_path) as api:
-        made = Cluster(api, log(network="Socket", channel="NET/Socket/{nic}"), "Failed")
-        assert made.run().verdict == "fail" and made.deleted
-        made = Cluster(api, log(), "Running")
-        found = made.run()
-        assert found.verdict == "not judged" and "has not ended" in found.reason and made.deleted
+        cluster = Cluster(api, log(network="Socket", channel="NET/Socket/{nic}"), "Failed")
+        assert cluster.run().verdict == "fail" and cluster.deleted
+        cluster = Cluster(api, log(), "Running")
+        found = cluster.run()
+        assert found.verdict == "not judged" and "has not ended" in found.reason and cluster.deleted
         api.objects.pop(("POST", JOBS))
-        found = made.run()
+        found = cluster.run()
         assert found.verdict == "not judged" and "`orchestrator.mpi_operator: true`" in found.reason
-        found = made.run(image=None)
+        found = cluster.run(image=None)
         assert found.verdict == "not judged" and "--image" in found.reason
         assert "acceptance --job --type p5en.48xlarge --nodes 2 --image IMAGE | kubectl" in found.command
 
@@ -321,8 +321,8 @@ def test_kubernetes_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with serving(tmp_path) as api:
-        made = Cluster(api, log(), "Running")
-        made.time.at[15.0] = stop
+        cluster = Cluster(api, log(), "Running")
+        cluster.time.at[15.0] = stop
         with pytest.raises(KeyboardInterrupt):
-            made.run()
-        assert made.deleted
+            cluster.run()
+        assert cluster.deleted

@@ -55,6 +55,6 @@ def test_efa_does_not_leave_a_zone(efa: bool, count: int) -> None:
     nodes = vpc.private_subnets[0]
     HyperPodSlurmCluster(stack, "Cluster", vpc=vpc, subnet=nodes, node_groups=SLURM, lustre=lustre)
 
-    told = [text for text in warnings(stack) if "leave a zone" in text]
-    assert len(told) == count
-    assert all("lustre: it is in zone us-east-1b, and the nodes in us-east-1a" in text for text in told)
+    texts = [text for text in warnings(stack) if "leave a zone" in text]
+    assert len(texts) == count
+    assert all("lustre: it is in zone us-east-1b, and the nodes in us-east-1a" in text for text in texts)

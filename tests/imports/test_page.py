@@ -44,9 +44,9 @@ def commands() -> list[str]:
 def running() -> Iterator[Clusters]:
     """An account with the cluster that the page asks for."""
     with mock_aws():
-        made = Clusters()
-        made.hyperpod_cluster("train")
-        yield made
+        clusters = Clusters()
+        clusters.hyperpod_cluster("train")
+        yield clusters
 
 
 def test_what_the_page_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: Clusters) -> None:

@@ -38,13 +38,13 @@ def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def expressions(name: str) -> list[str]:
     """The expressions of a board's panels, variables as Grafana would have them."""
     board = json.loads((FOLDER / f"{name}.json").read_text())
-    found = [
+    exprs = [
         target["expr"]
         for panel in panels(board)
         for target in panel.get("targets", ())
         if target["datasource"]["type"] == "prometheus"
     ]
-    return [substituted(one) for one in found]
+    return [substituted(one) for one in exprs]
 
 
 def substituted(text: str) -> str:

@@ -48,7 +48,7 @@ def test_generated_boards_are_those_of_their_sources() -> None:
 def test_units_are_grafanas_own() -> None:
     """Grafana shows a unit that it does not know as text behind the figure, and says nothing."""
     units = pytest.importorskip("grafana_foundation_sdk.models.units", reason=NO_SDK)
-    known = {value for name, value in vars(units).items() if isinstance(value, str) and name[0] != "_"}
+    values = {value for name, value in vars(units).items() if isinstance(value, str) and name[0] != "_"}
     asked = {
         found
         for name in NAMES
@@ -59,7 +59,7 @@ def test_units_are_grafanas_own() -> None:
         for name in NAMES
         for found in re.findall(r'"id": "unit",\s*"value": "([^"]*)"', (FOLDER / f"{name}.json").read_text())
     }
-    assert asked and asked <= known
+    assert asked and asked <= values
 
 
 def test_colours_change_where_limits_say() -> None:

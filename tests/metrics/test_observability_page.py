@@ -99,9 +99,9 @@ def test_there_are_five_questions() -> None:
 
 @pytest.mark.parametrize("title", QUERIES)
 def test_queries_name_metrics_that_nodes_send(title: str) -> None:
-    known = {series for metric in metrics().values() for series in metric.series_names}
+    runs = {series for metric in metrics().values() for series in metric.series_names}
 
-    assert names(QUERIES[title]) <= known
+    assert names(QUERIES[title]) <= runs
 
 
 @pytest.mark.slow

@@ -81,15 +81,15 @@ def test_alerts_of_a_rack_or_a_job_are_one_message(outer: dict[str, Any]) -> Non
 
 def test_every_alert_that_hides_or_is_hidden_exists(outer: dict[str, Any]) -> None:
     inner = YAML(typ="safe").load(outer["alertmanager_config"])
-    known = {alert.name for alert in alerts()}
+    names = {alert.name for alert in alerts()}
     for rule in inner["inhibit_rules"]:
         for matcher in (*rule["source_matchers"], *rule["target_matchers"]):
             found = re.fullmatch(r'alertname(=~|=|!=)"(.*)"', matcher)
             if found:
                 pattern = re.compile(found[2])
-                assert any(pattern.fullmatch(name) for name in known), matcher
+                assert any(pattern.fullmatch(name) for name in names), matcher
                 for name in re.findall(r"[A-Z]\w+", re.sub(r"\([^)]*\)", "", found[2])):
-                    assert any(one.startswith(name) for one in known), name
+                    assert any(one.startswith(name) for one in names), name
 
 
 def test_a_token_of_the_cdk_passes_through() -> None:

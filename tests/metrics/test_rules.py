@@ -209,8 +209,8 @@ def test_no_group_has_more_rules_than_the_default_quota(name: str) -> None:
 def test_a_further_rule_begins_a_further_group(
     count: int, groups: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = next(record for record in rules.records() if not record.needs)
-    many = [replace(one, name=f"further:{number}") for number in range(count)]
+    record = next(record for record in rules.records() if not record.needs)
+    many = [replace(record, name=f"further:{number}") for number in range(count)]
     monkeypatch.setattr(rules, "records", lambda: many)
 
     found = [group for group in _groups("prod") if group["name"].startswith("prod-records")]

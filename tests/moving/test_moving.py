@@ -433,8 +433,8 @@ def test_several_groups_are_bought_for_one_by_one(tmp_path: Path) -> None:
         "train",
         "more",
     ]
-    held = Target(region="us-east-2", zone_id="use2-az1", bought=BLOCK)
-    commands = [command for step in plan_move(loaded, held, today=TODAY).steps for command in step.commands]
+    target = Target(region="us-east-2", zone_id="use2-az1", bought=BLOCK)
+    commands = [command for step in plan_move(loaded, target, today=TODAY).steps for command in step.commands]
     assert [command for command in commands if "capacity buy" in command] and not [
         command for command in commands if "--group" in command
     ]

@@ -48,9 +48,9 @@ def test_a_model_has_two_hours_to_load_and_then_seconds_to_answer() -> None:
 
 
 def test_a_pod_writes_only_where_it_may() -> None:
-    made = pod_template(cluster(), server(cluster()))["spec"]
-    mounts = {mount["name"]: mount for mount in made["containers"][0]["volumeMounts"]}
+    spec = pod_template(cluster(), server(cluster()))["spec"]
+    mounts = {mount["name"]: mount for mount in spec["containers"][0]["volumeMounts"]}
 
     assert mounts["lustre"]["readOnly"], "models are read"
-    assert not made["automountServiceAccountToken"]
-    assert {volume["name"] for volume in made["volumes"]} == set(mounts)
+    assert not spec["automountServiceAccountToken"]
+    assert {volume["name"] for volume in spec["volumes"]} == set(mounts)

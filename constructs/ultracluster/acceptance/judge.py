@@ -194,14 +194,14 @@ def _hosts(logs: Logs, run: Run) -> Iterator[Check]:
 
 
 def _plugin(run: Run, wanted: str | None) -> Iterator[Check]:
-    found = [value for value in run.evidence.values("plugin") if value]
-    if len(found) > 1:
+    values = [value for value in run.evidence.values("plugin") if value]
+    if len(values) > 1:
         yield Check(
-            "plugin-release", "warn", f"processes use different releases of the plugin: {', '.join(found)}"
+            "plugin-release", "warn", f"processes use different releases of the plugin: {', '.join(values)}"
         )
-    elif wanted and found and found[0].removesuffix("-aws") != wanted.removesuffix("-aws"):
-        built = " (built from source)" if found[0].startswith("git-") else ""
-        yield Check("plugin-release", "warn", f"plugin {found[0]}{built} instead of {wanted}")
+    elif wanted and values and values[0].removesuffix("-aws") != wanted.removesuffix("-aws"):
+        built = " (built from source)" if values[0].startswith("git-") else ""
+        yield Check("plugin-release", "warn", f"plugin {values[0]}{built} instead of {wanted}")
 
 
 def _slow(comparison: Comparison) -> Iterator[Check]:

@@ -261,7 +261,7 @@ def _at_equal_distance(
 def _slow_paths(pairs: Sequence[Pair], explained: set[str], limits: Limits) -> tuple[Suspect, ...]:
     """Slow pairs that no node explains, each compared with the other pairs at its distance."""
     fair = [pair for pair in pairs if explained.isdisjoint(pair.nodes)]
-    found: list[Suspect] = []
+    suspects: list[Suspect] = []
     for pair in fair:
         others = [one.busbw for one in fair if one is not pair and one.distance == pair.distance]
         here = limits
@@ -271,5 +271,5 @@ def _slow_paths(pairs: Sequence[Pair], explained: set[str], limits: Limits) -> t
             continue
         reference = median(others)
         if pair.busbw < here.warn * reference:
-            found.append(Suspect(pair.nodes, pair.busbw, reference, pair.busbw < here.fail * reference))
-    return tuple(found)
+            suspects.append(Suspect(pair.nodes, pair.busbw, reference, pair.busbw < here.fail * reference))
+    return tuple(suspects)

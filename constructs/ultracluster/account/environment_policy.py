@@ -69,13 +69,13 @@ def environment_policy(
         {"actions": sorted(everywhere & world), "resources": ["*"]},
         {"actions": sorted(everywhere - world), "resources": ["*"]},
     ]
-    made = [
+    statements = [
         statement
         for row in rows
         if row["actions"]
         for statement in _statements(row, words, tags, cluster.region)
     ]
-    return [{"Sid": f"Ultracluster{number}", **one} for number, one in enumerate(_distinct(made), 1)]
+    return [{"Sid": f"Ultracluster{number}", **one} for number, one in enumerate(_distinct(statements), 1)]
 
 
 def _document_of(cluster: Cluster, user: str, words: Mapping[str, Sequence[str]]) -> str:
@@ -135,8 +135,8 @@ def _statements(
             for key, value in tags[asked]
         ]
     for variant in variants:
-        made: Statement = {"Effect": "Allow", "Action": list(row["actions"]), "Resource": resources}
-        yield made | ({"Condition": variant} if variant else {})
+        statement: Statement = {"Effect": "Allow", "Action": list(row["actions"]), "Resource": resources}
+        yield statement | ({"Condition": variant} if variant else {})
 
 
 def _filled(pattern: str, words: Mapping[str, Sequence[str]]) -> list[str]:

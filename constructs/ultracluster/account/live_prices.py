@@ -53,7 +53,7 @@ def live_prices(
         today: the date of the figures.
         asking: told each key before it is asked for.
     """
-    found = LivePrices()
+    prices = LivePrices()
     on = today or dt.date.today()
     refused: set[str] = set()  # services that will not answer any more
     for key in dict.fromkeys(keys):
@@ -65,23 +65,23 @@ def live_prices(
         asking(key)
         try:
             if query:
-                found.figures[key] = _listed(account, key, query, on)
+                prices.figures[key] = _listed(account, key, query, on)
             elif service == "ec2":
-                found.figures[key] = _spot(account, key, zone_id, on)
+                prices.figures[key] = _spot(account, key, zone_id, on)
             else:
-                found.figures[key] = _savings_plan(account, key, on)
+                prices.figures[key] = _savings_plan(account, key, on)
         except _NotOneError as error:
-            found.faults.append(f"{key}: {error}; the table's figure is used, if there is one")
+            prices.faults.append(f"{key}: {error}; the table's figure is used, if there is one")
         except (*AWS_ERRORS, AccountError) as error:
             if is_credentials(error) or isinstance(error, AccountError):
-                found.faults.append(f"no live prices: {explain(error)}")
+                prices.faults.append(f"no live prices: {explain(error)}")
                 break
             if code(error) in _ABOUT_THE_KEY:
-                found.faults.append(f"{key}: {explain(error)}")
+                prices.faults.append(f"{key}: {explain(error)}")
                 continue
             refused.add(service)  # it would answer the next question no better
-            found.faults.append(f"no live {_SOLD[service]} prices: {explain(error)}")
-    return found
+            prices.faults.append(f"no live {_SOLD[service]} prices: {explain(error)}")
+    return prices
 
 
 _SOLD = {"ec2": "Spot", "pricing": "list", "savingsplans": "Savings Plans"}

@@ -41,11 +41,11 @@ def retained_logs(account: Account, name: str) -> RetainedLogs | None:
     logs = account.client("logs")
     with plain_errors():
         groups = logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"]
-        found = next((group for group in groups if group["logGroupName"] == name), None)
-        if found is None:
+        group = next((group for group in groups if group["logGroupName"] == name), None)
+        if group is None:
             return None
         streams = logs.describe_log_streams(logGroupName=name, limit=1)["logStreams"]
-    return RetainedLogs(name, found.get("storedBytes", 0) / 1e6, empty=not streams)
+    return RetainedLogs(name, group.get("storedBytes", 0) / 1e6, empty=not streams)
 
 
 def stack_exists(account: Account, name: str) -> bool:

@@ -121,9 +121,9 @@ def control_plane(
 
 def _private(names: list[str], around: Surroundings | None, network: Part) -> list[str]:
     """Subnets of the control plane, without public ones where two zones are left."""
-    known: Mapping[str, Subnet] = around.subnets if around else {}
-    kept = [name for name in names if not (name in known and known[name].public)]
-    zones = {known[one].zone_id for one in kept if one in known}
+    subnets: Mapping[str, Subnet] = around.subnets if around else {}
+    kept = [name for name in names if not (name in subnets and subnets[name].public)]
+    zones = {subnets[one].zone_id for one in kept if one in subnets}
     if len(kept) == len(names) or len(zones) < 2:
         return names
     for number, one in enumerate(names):

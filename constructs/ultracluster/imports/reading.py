@@ -124,7 +124,7 @@ def read_folder(path: Path) -> Folder:
     except TooManyError:
         message = f"the directory holds more than {MOST_FILES} files"
         raise refused(str(path), message, "name the folder of one cluster, or its files") from None
-    given: list[Given] = []
+    readings: list[Given] = []
     unread: list[tuple[str, str]] = []
     for file in files:
         try:
@@ -133,13 +133,13 @@ def read_folder(path: Path) -> Folder:
             unread.append((str(file.relative_to(path)), error.wrong[0].message))
             continue
         if one.kind:
-            given.append(one)
-    if not given:
+            readings.append(one)
+    if not readings:
         instead = f"name {KNOWN}"
         if unread:
             raise refused(str(path / unread[0][0]), unread[0][1], instead)
         raise refused(str(path), "the directory has no file of a tool that is known", instead)
-    return Folder(given=tuple(given), scripts=tuple(scripts), unread=tuple(unread[:_MOST_UNREAD]))
+    return Folder(given=tuple(readings), scripts=tuple(scripts), unread=tuple(unread[:_MOST_UNREAD]))
 
 
 def everything(paths: list[Path], asked: Asked) -> Drafted:
@@ -148,17 +148,17 @@ def everything(paths: list[Path], asked: Asked) -> Drafted:
     Raises:
         ImportRefusedError: one cannot be read, no tool takes them, or these together.
     """
-    given: list[Given] = []
+    readings: list[Given] = []
     folders: list[Folder] = []
     for path in paths:
         if path.is_dir():
             folders.append(read_folder(path))
-            given += folders[-1].given
+            readings += folders[-1].given
         else:
-            given.append(read(path))
+            readings.append(read(path))
     if folders and not asked.name:
         asked = replace(asked, name=paths[0].resolve().name)
-    draft = drafted(given, asked)
+    draft = drafted(readings, asked)
     for folder in folders:
         if folder.scripts:
             base_config.add_scripts(draft, folder.scripts)

@@ -169,8 +169,8 @@ def _recipe_words(wanted: PyTorchJob, wishes: Wishes) -> tuple[str, ...]:
     """
     parts = {"--model": wishes.model, "--model-size": wishes.model_size, "--data": wishes.data}
     if wishes.recipe is None:
-        if given := [name for name, value in parts.items() if value is not None]:
-            raise ValueError(f"{', '.join(given)}: of a recipe, and there is no --recipe")
+        if names := [name for name, value in parts.items() if value is not None]:
+            raise ValueError(f"{', '.join(names)}: of a recipe, and there is no --recipe")
         return ()
     if missing := [name for name, value in parts.items() if value is None]:
         raise ValueError(f"{', '.join(missing)} is missing: --recipe requires it")

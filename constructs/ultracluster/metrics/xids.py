@@ -51,14 +51,14 @@ def _rows() -> dict[str, tuple[Fault, ...]]:
 
 def _candidates(rows: tuple[Fault, ...], generation: str | None) -> list[Fault]:
     """The rows that may be meant on a generation; None for an unknown one, which takes no row of another."""
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for row in rows:
         if row.generations and generation not in row.generations:
             continue
-        found.append(row)
+        faults.append(row)
         if not row.text:
             break
-    return found
+    return faults
 
 
 def _gravity(row: Fault) -> tuple[int, int]:

@@ -233,17 +233,17 @@ def _paths(data: Any, first: Environment, place: Path) -> Option:
     old, new = first.file.parent.resolve(), place.parent.resolve()
     if old == new:
         return ()
-    found = [
+    changes = [
         Change((key,), _from(old, new, data[key])) for key in ("prices", "lifecycle_steps") if data.get(key)
     ]
     prices = prices_of(first)
     if not data.get("prices") and prices.is_file():  # the one next to the file, which it need not name
-        found.append(Change(("prices",), _from(old, new, prices.name)))
+        changes.append(Change(("prices",), _from(old, new, prices.name)))
     software: Any = data.get("software") or {}
     release = software.get("release")
     if isinstance(release, str) and "/" in release:
-        found.append(Change(("software", "release"), _from(old, new, release)))
-    return tuple(found)
+        changes.append(Change(("software", "release"), _from(old, new, release)))
+    return tuple(changes)
 
 
 def _bases(own: Any, first: Path, place: Path) -> Option:

@@ -130,8 +130,8 @@ def _leaves(zone: str, environment: Environment, target: Target) -> bool:
     network = environment.network
     if is_local_zone(target.zone_id) or not is_local_zone(network.zone_id) or zone != parent_zone(network):
         return False
-    there = [group.role for group in environment.node_groups.values() if group.zone_id == zone]
-    return ENTRANCES.issuperset(there)
+    roles = [group.role for group in environment.node_groups.values() if group.zone_id == zone]
+    return ENTRANCES.issuperset(roles)
 
 
 def local_zone_edits(environment: Environment, findings: Iterable[Finding]) -> Iterator[Edit]:

@@ -87,13 +87,13 @@ def endpoint_manifests(cluster: Cluster, endpoint: Endpoint) -> tuple[Manifest, 
     metadata: Manifest = {"name": endpoint.name, "namespace": namespace}
     if labels := _queue(cluster, endpoint):
         metadata["labels"] = labels
-    made: Manifest = {
+    manifest: Manifest = {
         "apiVersion": "inference.sagemaker.aws.amazon.com/v1",
         "kind": "InferenceEndpointConfig",
         "metadata": metadata,
         "spec": _spec(cluster, endpoint),
     }
-    return (*_let_in(cluster, endpoint, namespace), made)
+    return (*_let_in(cluster, endpoint, namespace), manifest)
 
 
 def _spec(cluster: Cluster, endpoint: Endpoint) -> Manifest:
@@ -240,13 +240,13 @@ def _apart(endpoint: Endpoint) -> Manifest:
 def _pod_settings(cluster: Cluster, endpoint: Endpoint) -> Manifest:
     settings = cluster.settings
     assert isinstance(settings, HyperPodEks)
-    made: Manifest = {}
+    manifest: Manifest = {}
     if endpoint.pool.settings.taints:
-        made["tolerations"] = job_tolerations(endpoint.pool)
+        manifest["tolerations"] = job_tolerations(endpoint.pool)
     if endpoint.metrics and collects(cluster) and inference_has(settings, "gateway"):
         # the operator's own collector serves HyperPod's observability; this lets ours in
-        made["podTemplateAnnotations"] = scrape_annotations(endpoint.engine)
-    return made
+        manifest["podTemplateAnnotations"] = scrape_annotations(endpoint.engine)
+    return manifest
 
 
 def _queue(cluster: Cluster, endpoint: Endpoint) -> Mapping[str, str]:

@@ -82,7 +82,7 @@ def endpoint_request(cluster: Cluster, asked: ServingWishes) -> Served:
     pool = serving_pool(cluster, _of_type(cluster, asked.group, asked.instance_type))
     prefill, decode = _two(asked.apart, "--disaggregate", "2:2") if asked.apart else (0, asked.replicas)
     scaling = _scaling(wanted, asked.autoscale, asked.invocations)
-    made = Endpoint(
+    endpoint = Endpoint(
         name=asked.name,
         pool=pool,
         share=share_of(pool, asked.gpus),
@@ -100,12 +100,12 @@ def endpoint_request(cluster: Cluster, asked: ServingWishes) -> Served:
         team=asked.team,
         arguments=asked.arguments,
     )
-    _cached(settings, wanted, made)
-    _routed(settings, wanted, made)
-    _apart(settings, wanted, made)
+    _cached(settings, wanted, endpoint)
+    _routed(settings, wanted, endpoint)
+    _apart(settings, wanted, endpoint)
     most = max(decode, scaling.most if scaling else 0)
-    check_replicas(cluster, pool, made.share, prefill + most, asked.team)
-    return Served(endpoint_manifests(cluster, made), _endpoint_notes(cluster, made))
+    check_replicas(cluster, pool, endpoint.share, prefill + most, asked.team)
+    return Served(endpoint_manifests(cluster, endpoint), _endpoint_notes(cluster, endpoint))
 
 
 def plain_request(cluster: Cluster, asked: ServingWishes) -> Served:
@@ -126,7 +126,7 @@ def plain_request(cluster: Cluster, asked: ServingWishes) -> Served:
     prefill, decode = _two(asked.apart, "--disaggregate", "1:1") if asked.apart else (0, asked.replicas)
     if asked.router_image is not None and not asked.apart:
         raise ValueError("--router-image is for --disaggregate, whose replicas stand behind a router")
-    made = Server(
+    server = Server(
         name=asked.name,
         pool=pool,
         share=share,
@@ -140,10 +140,10 @@ def plain_request(cluster: Cluster, asked: ServingWishes) -> Served:
         token_secret=asked.token_secret,
         arguments=asked.arguments,
     )
-    _plain_apart(made)
+    _plain_apart(server)
     _declared(cluster, pool.group, nodes=asked.nodes, apart=asked.apart)
     check_replicas(cluster, pool, share, prefill + decode, asked.team)
-    return Served(serving_manifests(cluster, made), _serve_notes(cluster, made))
+    return Served(serving_manifests(cluster, server), _serve_notes(cluster, server))
 
 
 def _forms(asked: ServingWishes) -> None:

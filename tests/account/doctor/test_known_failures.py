@@ -57,8 +57,8 @@ def test_a_row_is_whole(row: KnownFailure) -> None:
 def test_a_text_has_its_row_and_no_other(row: KnownFailure) -> None:
     own = {row.id, *(other.id for other in ROWS if other.text_of == row.id)}
     for text in (row.seen, row.seen.upper(), row.seen.lower(), *(f"{before}{row.seen}" for before in BEFORE)):
-        found = {one.failure.id for one in diagnose([text])}
-        assert found == own, text
+        ids = {one.failure.id for one in diagnose([text])}
+        assert ids == own, text
 
 
 def test_ids_are_unique_and_the_table_is_wide() -> None:
@@ -141,10 +141,10 @@ def test_two_causes_of_one_text_stand_together_and_say_what_decides() -> None:
     assert several
     for name in several:
         text = next(row for row in ROWS if row.id == name)
-        found = [one.failure for one in diagnose([text.seen])]
-        assert len(found) > 1 and found[0].certain
-        assert len({one.cause for one in found}) == len(found)
-        assert all(one.differs for one in found), "what decides between them"
+        failures = [one.failure for one in diagnose([text.seen])]
+        assert len(failures) > 1 and failures[0].certain
+        assert len({one.cause for one in failures}) == len(failures)
+        assert all(one.differs for one in failures), "what decides between them"
 
 
 def test_a_cut_or_long_line_is_still_read() -> None:

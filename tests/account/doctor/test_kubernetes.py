@@ -138,8 +138,10 @@ def test_events() -> None:
 
 def test_an_application_error_in_an_event_asks_nothing_of_the_node() -> None:
     facts = event_facts([an_event("Node", "AcceleratedHardwareReady", "NvidiaXID13Warning: x")], SINCE)
-    found = Examination(facts=facts)
-    assert found.diagnoses == [] and [(fault.id, times) for fault, times in found.benign] == [("xid-13", 1)]
+    examination = Examination(facts=facts)
+    assert examination.diagnoses == [] and [(fault.id, times) for fault, times in examination.benign] == [
+        ("xid-13", 1)
+    ]
 
 
 def examined(api: Api) -> Examination:

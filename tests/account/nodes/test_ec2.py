@@ -31,8 +31,8 @@ from ultracluster.model import resolve
 def test_instances_in_legal_states_only(
     action: Any, kind: str, changes: dict[str, Any], result: str, why: str
 ) -> None:
-    one = Node(**{"id": node_id(16), "group": "gpu", "status": "running", **changes})
-    outcome = ec2_nodes.judge(action, resolve(other(kind)), [one])[0]
+    node = Node(**{"id": node_id(16), "group": "gpu", "status": "running", **changes})
+    outcome = ec2_nodes.judge(action, resolve(other(kind)), [node])[0]
     assert outcome.result == result and why in outcome.why
 
 

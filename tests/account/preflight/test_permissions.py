@@ -64,22 +64,24 @@ def test_the_actions_cover_every_resource_of_the_stacks(name: str) -> None:
     known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
     stacks = json.loads((SNAPSHOTS / f"test_templates_are_as_reviewed[{name}].json").read_text())
     types = {row["Type"] for stack in stacks.values() for row in stack["Resources"].values()}
-    wanted = {row["action"] for row in known if row["type"] in types}
+    actions = {row["action"] for row in known if row["type"] in types}
     ours = {kind for kind in types if not kind.startswith("Custom::")}
     assert ours <= {row["type"] for row in known}
-    assert wanted <= set(deploy_actions(resolve(shipped(name))))
+    assert actions <= set(deploy_actions(resolve(shipped(name))))
 
 
 def test_what_watches_is_made_with_actions_of_its_own() -> None:
 
-    known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
+    actions = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())[
+        "actions"
+    ]
     for name in ("dev", "pcs-p6-b200"):
         cluster = watched(name)
         made = templates_alone(cluster.environment)
         types = {resource["Type"] for stack in made.values() for resource in stack["Resources"].values()}
-        assert {kind for kind in types if not kind.startswith("Custom::")} <= {row["type"] for row in known}
+        assert {kind for kind in types if not kind.startswith("Custom::")} <= {row["type"] for row in actions}
         asked = set(deploy_actions(cluster))
-        assert {row["action"] for row in known if row["type"] in types} <= asked
+        assert {row["action"] for row in actions if row["type"] in types} <= asked
         without = cluster.environment.model_copy(update={"observability": None})
         assert asked - set(deploy_actions(resolve(without))) >= {
             "events:PutRule",
@@ -97,11 +99,13 @@ def test_only_awss_own_collector_asks_for_the_right_to_make_one() -> None:
 
 def test_the_actions_are_operations() -> None:
 
-    known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
+    actions = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())[
+        "actions"
+    ]
     session = Session()
     renamed = {"lambda:InvokeFunction": "Invoke", "budgets:ModifyBudget": "CreateBudget"}
     permissions_alone = {"iam:PassRole", "pcs:AllowVendedLogDeliveryForResource"}
-    for row in known:
+    for row in actions:
         operations: Any
         service, _, operation = row["action"].partition(":")
         if row["action"] not in permissions_alone:

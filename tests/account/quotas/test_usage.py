@@ -39,12 +39,12 @@ def test_other_clusters_count_and_the_environments_own_does_not() -> None:
 
 def test_running_instances_count_by_family_and_purchase() -> None:
     environment = shipped("parallelcluster-p5")
-    made = World(environment)
+    world = World(environment)
     ec2 = boto3.client("ec2", environment.region)
     image = ec2.register_image(Name="nodes", Architecture="x86_64")["ImageId"]
     ours = {"Key": "parallelcluster:cluster-name", "Value": environment.cluster_name}
     for kind, tag in (("p5.48xlarge", {}), ("p4d.24xlarge", {}), ("m5.xlarge", {}), ("p5.48xlarge", ours)):
         tags = [{"ResourceType": "instance", "Tags": [tag]}] if tag else []
         ec2.run_instances(ImageId=image, InstanceType=kind, MinCount=1, MaxCount=1, TagSpecifications=tags)
-    row = ask(quotas, made)["ec2: Running On-Demand P instances"]
+    row = ask(quotas, world)["ec2: Running On-Demand P instances"]
     assert f"in use {192 + 96}, needed {8 * 192} vCPUs" in row.found

@@ -74,8 +74,8 @@ def test_nodes_of_a_real_cluster_are_closed_to_jobs_and_opened(cluster: dict[str
         return done.stdout.strip().replace("*", "")  # for seconds after a change
 
     traits = SimpleNamespace(kubernetes=False, own_stack=False)
-    wanted = SimpleNamespace(traits=traits)
-    fleet: Any = SimpleNamespace(wanted=wanted, entrance=lambda: HERE)
+    namespace = SimpleNamespace(traits=traits)
+    fleet: Any = SimpleNamespace(wanted=namespace, entrance=lambda: HERE)
     shell = Local(cluster)
     until(lambda: state().startswith("idle"))
 
@@ -104,8 +104,8 @@ def test_a_slurm_that_does_not_answer_is_not_one_without_jobs(
     found = slurm.jobs_on_slurm([HERE], HERE, gone)
 
     assert found.jobs == () and "Slurm did not answer on i-1" in found.unknown
-    wanted = SimpleNamespace(traits=SimpleNamespace(kubernetes=False, own_stack=False))
-    fleet: Any = SimpleNamespace(wanted=wanted, entrance=lambda: HERE)
+    namespace = SimpleNamespace(traits=SimpleNamespace(kubernetes=False, own_stack=False))
+    fleet: Any = SimpleNamespace(wanted=namespace, entrance=lambda: HERE)
     (tmp_path / "scontrol").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "scontrol").chmod(0o755)
     assert "Slurm did not answer on i-1" in cordon.cordon_nodes(fleet, [HERE], gone, "replace").unknown

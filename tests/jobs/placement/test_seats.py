@@ -60,9 +60,9 @@ class Scontrol:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Scontrol:
-    made = Scontrol(tmp_path)
-    monkeypatch.setattr(placement, "shell_of", lambda fleet: made)
-    return made
+    scontrol = Scontrol(tmp_path)
+    monkeypatch.setattr(placement, "shell_of", lambda fleet: scontrol)
+    return scontrol
 
 
 @pytest.fixture

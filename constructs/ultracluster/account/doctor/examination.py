@@ -196,18 +196,18 @@ class Inquiry:
 
     def collect(self) -> Examination:
         """Everything that was found before the time was up, in the order of the questions."""
-        found = Examination()
+        examination = Examination()
         for asked in self._asked:
             if not asked.ended.is_set():
                 self._progress(asked.name)
             if not asked.ended.wait(max(0.0, self._end - self._clock())):
                 why = f"no answer within {self._budget:g} seconds: ask again, AWS may be throttling"
-                found.sources.append(Source(asked.name, "not readable", why))
+                examination.sources.append(Source(asked.name, "not readable", why))
             elif asked.source:
-                found.sources.append(asked.source)
-                found.facts += asked.facts
-                found.logs |= asked.logs
-        return found
+                examination.sources.append(asked.source)
+                examination.facts += asked.facts
+                examination.logs |= asked.logs
+        return examination
 
 
 def said(head: str, tail: str) -> str:

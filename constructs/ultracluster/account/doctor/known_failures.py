@@ -82,7 +82,7 @@ def diagnose(texts: Sequence[str]) -> list[Diagnosis]:
     """The failures that fit, the most telling first: what names a cause before what is said of anything,
     then what more texts say, then what was said first; what is stated stands before what is possible."""
     lines = [[(line, line.lower()) for line in readable(text)] for text in texts]
-    found: list[Diagnosis] = []
+    diagnoses: list[Diagnosis] = []
     evidence: dict[str, tuple[int, ...]] = {}
     for failure in known_failures():
         if failure.text_of:
@@ -91,9 +91,9 @@ def diagnose(texts: Sequence[str]) -> list[Diagnosis]:
             seen = tuple(number for number, of in enumerate(lines) if any(failure.fits(*line) for line in of))
         evidence[failure.id] = seen
         if seen:
-            found.append(Diagnosis(failure, seen))
+            diagnoses.append(Diagnosis(failure, seen))
     return sorted(
-        found,
+        diagnoses,
         key=lambda one: (-one.failure.weight, -len(one.evidence), one.evidence[0], not one.failure.certain),
     )
 

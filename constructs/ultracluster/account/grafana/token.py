@@ -50,21 +50,21 @@ def short_token(account: Account, workspace: str, *, now: datetime | None = None
             name=f"{PREFIX}{uuid4().hex[:12]}",
             secondsToLive=LIFE,
         )
-    made: dict[str, Any] = answer["serviceAccountToken"]
+    token: dict[str, Any] = answer["serviceAccountToken"]
     failed: AccountError | None = None
     left = ""
     try:
-        yield str(made["key"])
+        yield str(token["key"])
     except AccountError as error:
         failed = error
     finally:
         try:
             grafana.delete_workspace_service_account_token(
-                workspaceId=workspace, serviceAccountId=holder, tokenId=made["id"]
+                workspaceId=workspace, serviceAccountId=holder, tokenId=token["id"]
             )
         except AWS_ERRORS as error:
             left = (
-                f"token {made['name']} of Grafana workspace {workspace} could not be deleted; it expires in "
+                f"token {token['name']} of Grafana workspace {workspace} could not be deleted; it expires in "
                 f"{LIFE // 60} minutes by itself, and the next `apply` deletes it: {explain(error)}"
             )
     if failed:

@@ -31,7 +31,7 @@ def list_nodes(account: Account, cluster: Cluster) -> list[Node]:
         return []
     ec2 = account.client("ec2")
     states = [state for state in STATES if state != "terminated"]
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     with plain_errors():
         marks = service.marks(account, cluster)
         for key, values in marks.values.items():
@@ -44,8 +44,8 @@ def list_nodes(account: Account, cluster: Cluster) -> list[Node]:
             for page in ec2.get_paginator("describe_instances").paginate(Filters=filters):
                 for reservation in page.get("Reservations", []):
                     for instance in reservation["Instances"]:
-                        found[instance["InstanceId"]] = _node(instance, marks)
-    return sorted(found.values(), key=lambda node: (node.group, node.name))
+                        nodes[instance["InstanceId"]] = _node(instance, marks)
+    return sorted(nodes.values(), key=lambda node: (node.group, node.name))
 
 
 def describe_node(account: Account, node: Node) -> dict[str, Any]:

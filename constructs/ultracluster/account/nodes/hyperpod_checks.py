@@ -32,7 +32,7 @@ def judge(
     """
     judged = judge_nodes("health-check", cluster, nodes)
     peers = Counter((node.group, node.instance_type) for node in nodes)
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for node, outcome in zip(nodes, judged, strict=True):
         why = "" if outcome.result != "would" else _unfit(wanted, cluster, node)
         alone = peers[node.group, node.instance_type] < 2
@@ -41,8 +41,8 @@ def judge(
                 "connectivity is tested between nodes of one type of a group: name a second one, or leave "
                 "--connectivity out"
             )
-        found.append(Outcome(node.name, "refused", why, node.group) if why else outcome)
-    return found
+        outcomes.append(Outcome(node.name, "refused", why, node.group) if why else outcome)
+    return outcomes
 
 
 def start(

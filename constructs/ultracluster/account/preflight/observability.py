@@ -64,8 +64,8 @@ def _topic(situation: Situation, arn: str) -> Iterator[Row]:
     if answer is None:
         yield Row(what, "red", "is not there", "check name, account and Region, or leave topic_arn out")
         return
-    found = answer["Attributes"]
-    if found.get("KmsMasterKeyId", "").endswith("alias/aws/sns"):
+    attributes = answer["Attributes"]
+    if attributes.get("KmsMasterKeyId", "").endswith("alias/aws/sns"):
         yield Row(
             what,
             "red",
@@ -73,7 +73,7 @@ def _topic(situation: Situation, arn: str) -> Iterator[Row]:
             f"encrypt it with a key of your own that lets in what {SETUP} lists",
         )
         return
-    silent = [name for name in _publishers(situation) if name not in _let_in(found.get("Policy", ""))]
+    silent = [name for name in _publishers(situation) if name not in _let_in(attributes.get("Policy", ""))]
     if silent:
         yield Row(
             what,
@@ -151,8 +151,8 @@ def _grafana(situation: Situation, workspace: str) -> Iterator[Row]:
 
 def _identity_center(situation: Situation) -> Iterator[Row]:
     what = "IAM Identity Center"
-    found = situation.client("sso-admin").list_instances()["Instances"]
-    if found:
+    instances = situation.client("sso-admin").list_instances()["Instances"]
+    if instances:
         yield Row(what, "green", "is there: people log in to Grafana with it")
     else:
         yield Row(

@@ -93,8 +93,8 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "block-start": traits.until_block == "fills-later" and any(block.starts for block in blocks),
     }
     rows: list[dict[str, Any]] = _actions()
-    wanted = [row["action"] for row in rows if any(true[when] for when in row["when"])]
-    return sorted(set(wanted))
+    actions = [row["action"] for row in rows if any(true[when] for when in row["when"])]
+    return sorted(set(actions))
 
 
 @cache

@@ -49,8 +49,8 @@ def _file_system(situation: Situation, what: str, wanted: ExistingLustre | Exist
     if answer is None:
         yield Row(name, "red", f"is not in {situation.environment.region}", "check id, account and Region")
         return
-    found = answer["FileSystems"][0]
-    life = str(found.get("Lifecycle", ""))
+    system = answer["FileSystems"][0]
+    life = str(system.get("Lifecycle", ""))
     if life == "AVAILABLE":
         yield Row(name, "green", "is available")
     elif life in ("CREATING", "UPDATING", "MISCONFIGURED"):
@@ -59,8 +59,8 @@ def _file_system(situation: Situation, what: str, wanted: ExistingLustre | Exist
         yield Row(name, "red", f"is {life}", "name another one")
     else:
         yield Row(name, "unknown", f"is {life or 'without a state'}, unknown to this release")
-    yield from _values(name, wanted, found)
-    yield from _place(situation, name, found)
+    yield from _values(name, wanted, system)
+    yield from _place(situation, name, system)
 
 
 def _values(name: str, wanted: ExistingLustre | ExistingOpenZfs, found: dict[str, Any]) -> Iterator[Row]:

@@ -71,9 +71,9 @@ def _detectors(situation: Situation) -> tuple[str, str]:
 
 def _recorders(situation: Situation) -> tuple[str, str]:
     config, region = situation.client("config"), situation.account.region
-    found: list[dict[str, Any]] = config.describe_configuration_recorder_status()[
+    status: list[dict[str, Any]] = config.describe_configuration_recorder_status()[
         "ConfigurationRecordersStatus"
     ]
-    if any(one.get("recording") for one in found):
+    if any(one.get("recording") for one in status):
         return f"records the account's resources in {region}", ""
-    return "", f"its recorder in {region} is stopped" if found else f"has no recorder in {region}"
+    return "", f"its recorder in {region} is stopped" if status else f"has no recorder in {region}"

@@ -77,8 +77,8 @@ def _newest(account: Account, request: Request) -> dict[str, Any] | None:
         .get_paginator("list_requested_service_quota_change_history_by_quota")
         .paginate(ServiceCode=request.service, QuotaCode=request.code)
     )
-    found = [row for page in pages for row in page["RequestedQuotas"]]
-    return max(found, key=lambda row: row["Created"].timestamp(), default=None)
+    rows = [row for page in pages for row in page["RequestedQuotas"]]
+    return max(rows, key=lambda row: row["Created"].timestamp(), default=None)
 
 
 def _tracked(request: Request, newest: dict[str, Any]) -> Request:

@@ -77,19 +77,19 @@ def quota_states(account: Account, cluster: Cluster, needs: Sequence[Need]) -> l
 def read_quotas(account: Account, service: str, wanted: Sequence[Quota]) -> dict[Quota, QuotaValue]:
     """The account's values of some quotas of one service, AWS's defaults where it has none of its own."""
     quotas = account.client("service-quotas")
-    found: dict[Quota, QuotaValue] = {}
+    values: dict[Quota, QuotaValue] = {}
     for operation, applied in (("list_service_quotas", True), ("list_aws_default_service_quotas", False)):
-        missing = [quota for quota in wanted if quota not in found]
+        missing = [quota for quota in wanted if quota not in values]
         if not missing:
             break
         pages = quotas.get_paginator(operation).paginate(
             ServiceCode=service, PaginationConfig={"PageSize": 100}
         )
         for page in pages:  # SageMaker lists thousands: stop when all are there
-            _take(page.get("Quotas", ()), missing, found, applied)
-            if all(quota in found for quota in missing):
+            _take(page.get("Quotas", ()), missing, values, applied)
+            if all(quota in values for quota in missing):
                 break
-    return found
+    return values
 
 
 def _take(

@@ -31,7 +31,7 @@ def _groups(account: Account, cluster: Cluster) -> list[Managed]:
     eks, cluster_name = account.client("eks"), cluster.cluster_name
     plane = str(eks.describe_cluster(name=cluster_name)["cluster"].get("status", ""))
     lost = f"the cluster {cluster_name} is {plane}" if plane in ("FAILED", "DELETING") else ""
-    found: dict[str, Managed] = {}
+    groups: dict[str, Managed] = {}
     for page in eks.get_paginator("list_nodegroups").paginate(clusterName=cluster_name):
         for listed in page["nodegroups"]:
             answer = eks.describe_nodegroup(clusterName=cluster_name, nodegroupName=listed)
@@ -43,13 +43,13 @@ def _groups(account: Account, cluster: Cluster) -> list[Managed]:
             says = "; ".join(dict.fromkeys(_issues(described)))
             wanted = int(described.get("scalingConfig", {}).get("desiredSize", 0))
             managed = stated(cluster, name, listed, wanted, str(described.get("status", "")), says)
-            found[name] = replace(managed, failed=lost or managed.failed)
+            groups[name] = replace(managed, failed=lost or managed.failed)
     for name, group in cluster.groups.items():
         if group.by_karpenter:
             count = group.settings.count
             note = "" if count else "Karpenter launches its nodes when pods need them"
-            found[name] = Managed(name, name, (name,), count, note, lost)
-    return in_order(cluster, found)
+            groups[name] = Managed(name, name, (name,), count, note, lost)
+    return in_order(cluster, groups)
 
 
 def _complaints(account: Account, name: str) -> list[tuple[str, str]]:

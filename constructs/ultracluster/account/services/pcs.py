@@ -20,7 +20,7 @@ def _marks(account: Account, cluster: Cluster) -> Marks:
 
 
 def _groups(account: Account, cluster: Cluster) -> list[Managed]:
-    found: dict[str, Managed] = {}
+    groups: dict[str, Managed] = {}
     for summary in _summaries(account, cluster.cluster_name):
         name = str(summary["name"])
         if name not in cluster.groups:
@@ -28,8 +28,8 @@ def _groups(account: Account, cluster: Cluster) -> list[Managed]:
         group = _described(account, cluster.cluster_name, summary)
         wanted = int(group.get("scalingConfiguration", {}).get("minInstanceCount", 0))
         says = "; ".join(_errors(group))
-        found[name] = stated(cluster, name, name, wanted, str(group.get("status", "")), says)
-    return in_order(cluster, found)
+        groups[name] = stated(cluster, name, name, wanted, str(group.get("status", "")), says)
+    return in_order(cluster, groups)
 
 
 def _complaints(account: Account, name: str) -> list[tuple[str, str]]:

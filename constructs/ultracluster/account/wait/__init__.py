@@ -155,9 +155,9 @@ class Watch:
             why = node.why if node.state == "failed" else self._lasting(node)
             if why and node.id not in ready:
                 failed.setdefault(node.id, why)
-        there = {node.id for node in group.nodes}
+        ids = {node.id for node in group.nodes}
         for node, why in self._pending.get(group.name, {}).items():
-            if node not in there and node not in failed:
+            if node not in ids and node not in failed:
                 vanished.setdefault(node, why)
         # a place without an instance (HyperPod's logical id) becomes an instance under another name
         self._pending[group.name] = {
@@ -191,9 +191,9 @@ class Watch:
         if count > tolerated(group.wanted):
             reason = f"nodes keep failing, {count} so far, the first of them: {ended}{why}"
             return End("failed", reason, group.name, node)
-        there = {one.id for one in group.nodes if not one.up and not one.gone}
-        left = [one for one in failed if one in there]
-        if left and len(left) == len(there) and group.up + len(left) >= group.wanted:
+        ids = {one.id for one in group.nodes if not one.up and not one.gone}
+        left = [one for one in failed if one in ids]
+        if left and len(left) == len(ids) and group.up + len(left) >= group.wanted:
             return End("failed", failed[left[0]], group.name, left[0])
         return None
 

@@ -80,14 +80,14 @@ def read_probe(text: str) -> Probe | None:
     """The answer of `node_probe.py`; none if it is something else."""
     try:
         answer: Any = json.loads(text.strip().splitlines()[-1])
-        found: dict[str, Any] = answer["probe"]
-        run: Any = found.get("run")
+        probe: dict[str, Any] = answer["probe"]
+        run: Any = probe.get("run")
         return Probe(
             word=report_word(run) if isinstance(run, dict) else None,  # pyright: ignore[reportUnknownArgumentType]
-            mounts={str(path): str(kind) for path, kind in found.get("mounts", {}).items()},
-            efa=found.get("efa"),
-            domains=found.get("domains"),
-            kubelet=str(found.get("kubelet") or ""),
+            mounts={str(path): str(kind) for path, kind in probe.get("mounts", {}).items()},
+            efa=probe.get("efa"),
+            domains=probe.get("domains"),
+            kubelet=str(probe.get("kubelet") or ""),
         )
     except (ValueError, LookupError, TypeError, AttributeError):
         return None

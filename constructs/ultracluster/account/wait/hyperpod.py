@@ -187,11 +187,11 @@ class HyperPodSource:
 
     def _gone(self, words: Mapping[tuple[str, str], Word], nodes: list[Node]) -> dict[str, list[NodeSeen]]:
         """Instances that failed since the wait began and are not in the list any more."""
-        there = {node.id for node in nodes}
+        ids = {node.id for node in nodes}
         began = int(self._began.timestamp() * 1000)
         found: dict[str, list[NodeSeen]] = {}
         for (group, node), word in words.items():
-            if word.state == "failed" and node not in there and self._when[group, node] >= began:
+            if word.state == "failed" and node not in ids and self._when[group, node] >= began:
                 found.setdefault(group, []).append(NodeSeen(node, group, "failed", word.reason, gone=True))
         return found
 

@@ -89,11 +89,11 @@ class InstanceSource:
         return self._cluster.groups[group.members[0]].role
 
     def _of(self, node: Node, groups: list[Managed]) -> Expected:
-        found = next((group for group in groups if group.listed_as == node.group), None)
-        if found is None:
+        group = next((group for group in groups if group.listed_as == node.group), None)
+        if group is None:
             return Expected(report=False)
-        expected = self._expected[found.members[0]]
-        if self._role(found) != "compute":
+        expected = self._expected[group.members[0]]
+        if self._role(group) != "compute":
             return expected
         return replace(expected, efa=efa_interfaces(self._cluster, node.instance_type))
 

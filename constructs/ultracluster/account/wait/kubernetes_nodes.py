@@ -28,10 +28,10 @@ def registered(
         items: the nodes that Kubernetes knows.
         claimed: EFA interfaces that pods can claim, by node; None where they are counted.
     """
-    found = next((item for item in items if is_node(item, node)), None)
-    if found is None:
+    item = next((item for item in items if is_node(item, node)), None)
+    if item is None:
         return Registered(False, "Kubernetes does not know it")
-    status: dict[str, Any] = found.get("status", {})
+    status: dict[str, Any] = item.get("status", {})
     conditions: list[dict[str, Any]] = status.get("conditions", [])
     ready = next(
         (condition for condition in conditions if condition.get("type") == "Ready"), dict[str, Any]()
@@ -42,7 +42,7 @@ def registered(
     counted = [(expected.resource, expected.per_node)]
     if claimed is None:
         counted.insert(0, (EFA, expected.efa))
-    elif (there := claimed.get(str(found.get("metadata", {}).get("name", "")), 0)) < expected.efa:
+    elif (there := claimed.get(str(item.get("metadata", {}).get("name", "")), 0)) < expected.efa:
         return Registered(False, f"the EFA DRA driver lists {there} of {expected.efa} interfaces")
     for resource, wanted in counted:
         there = offered.get(resource, "0")

@@ -38,14 +38,14 @@ class SlurmNode:
 
 def read_sinfo(text: str) -> list[SlurmNode]:
     """The lines of `SINFO`, each node once, in the first of its partitions."""
-    found: dict[str, SlurmNode] = {}
+    nodes: dict[str, SlurmNode] = {}
     for line in text.splitlines():
         words = [word.strip() for word in line.split("|", 4)]
         if len(words) == 5 and words[0]:
             name, address, partition, state, reason = words
             reason = "" if reason.lower() in ("none", "n/a") else reason
-            found.setdefault(name, SlurmNode(name, address, partition, state.lower(), reason))
-    return list(found.values())
+            nodes.setdefault(name, SlurmNode(name, address, partition, state.lower(), reason))
+    return list(nodes.values())
 
 
 def slurm_node_of(node: Node, nodes: Iterable[SlurmNode]) -> SlurmNode | None:

@@ -76,14 +76,14 @@ def _subnets(account: Account, names: list[str]) -> dict[str, Subnet]:
     for vpc in ec2.describe_vpcs(VpcIds=vpcs)["Vpcs"]:
         blocks = [block["CidrBlock"] for block in vpc.get("CidrBlockAssociationSet", [])]
         networks[vpc["VpcId"]] = blocks or [vpc["CidrBlock"]]
-    found: dict[str, Subnet] = {}
+    subnets: dict[str, Subnet] = {}
     for page in pages.paginate(Filters=[{"Name": "vpc-id", "Values": vpcs}]):
         for subnet in page["Subnets"]:
             if not subnet.get("CidrBlock") or not subnet.get("AvailabilityZoneId"):
                 continue  # of IPv6 only, in which no node of ours can be
             own = IPv4Network(subnet["CidrBlock"])
             blocks = networks.get(subnet["VpcId"]) or [subnet["CidrBlock"]]
-            found[subnet["SubnetId"]] = Subnet(
+            subnets[subnet["SubnetId"]] = Subnet(
                 id=subnet["SubnetId"],
                 cidr=subnet["CidrBlock"],
                 zone_id=subnet["AvailabilityZoneId"],
@@ -91,14 +91,14 @@ def _subnets(account: Account, names: list[str]) -> dict[str, Subnet]:
                 vpc_cidr=next((block for block in blocks if own.subnet_of(IPv4Network(block))), blocks[0]),
                 public=bool(subnet.get("MapPublicIpOnLaunch")),
             )
-    return found
+    return subnets
 
 
 def _file_systems(account: Account, vpcs: set[str], cluster: str, notes: Notes) -> dict[str, FileSystem]:
     """Those in the VPCs of the nodes."""
-    found: dict[str, FileSystem] = {}
+    systems: dict[str, FileSystem] = {}
     if not vpcs:
-        return found
+        return systems
     for page in account.client("fsx").get_paginator("describe_file_systems").paginate():
         for system in page["FileSystems"]:
             if system.get("VpcId") not in vpcs:
@@ -109,7 +109,7 @@ def _file_systems(account: Account, vpcs: set[str], cluster: str, notes: Notes) 
                 "network interfaces", lambda names=interfaces: _group_of(account, names), ""
             )
             lustre = below(system, "LustreConfiguration")
-            found[system["FileSystemId"]] = FileSystem(
+            systems[system["FileSystemId"]] = FileSystem(
                 id=system["FileSystemId"],
                 kind=cast("Any", _KINDS.get(system.get("FileSystemType", ""), "other")),
                 dns_name=system.get("DNSName", ""),
@@ -120,7 +120,7 @@ def _file_systems(account: Account, vpcs: set[str], cluster: str, notes: Notes) 
                 state=system.get("Lifecycle", "AVAILABLE"),
                 made_as=tags.get("Name", "") if tags.get(PCLUSTER_NAME) == cluster else "",
             )
-    return found
+    return systems
 
 
 def _group_of(account: Account, interfaces: list[str]) -> str:

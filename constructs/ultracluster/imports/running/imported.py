@@ -62,11 +62,11 @@ def _drafted(
 ) -> Drafted:
     name, asked = named
 
-    known: list[Surroundings] = []
+    looks: list[Surroundings] = []
 
     def know(document: Mapping[str, Any]) -> Asked:
-        known.append(around(account, document, cluster, notes))
-        return Asked(name=asked.name, region=account.region, zone_id=asked.zone_id, around=known[-1])
+        looks.append(around(account, document, cluster, notes))
+        return Asked(name=asked.name, region=account.region, zone_id=asked.zone_id, around=looks[-1])
 
     if kind == HYPERPOD:
         document = documents.hyperpod(account, answer, notes)
@@ -76,7 +76,7 @@ def _drafted(
         draft = hyperpod_running.drafted(
             document, name, know({**document, "parameters": dict(parameters or {})}), parameters
         )
-        return draft if slurm else _with_control_plane(account, draft, answer, notes, known[-1])
+        return draft if slurm else _with_control_plane(account, draft, answer, notes, looks[-1])
     if kind == PCS:
         document = documents.pcs(account, answer, notes)
         draft = pcs_running.drafted(document, name, know(document))
@@ -85,7 +85,7 @@ def _drafted(
         draft = eks_running.drafted(document, name, know(document))
     else:
         draft = _parallelcluster(account, cluster, answer, name, know)
-    _reserved(draft, known[-1] if known else None)
+    _reserved(draft, looks[-1] if looks else None)
     return draft
 
 

@@ -149,7 +149,7 @@ def _read(text: str) -> list[Manifest]:
     if line := directive_line(text):
         raise ValueError(f"line {line}: a YAML directive (%) changes what words mean: leave it out")
     try:
-        found = [document for document in load_documents(text) if document is not None]
+        documents = [document for document in load_documents(text) if document is not None]
     except TooDeepError:
         raise ValueError("its values lie in one another deeper than a manifest's do") from None
     except TooMuchError:
@@ -157,11 +157,11 @@ def _read(text: str) -> list[Manifest]:
     except ValueError as error:
         raise ValueError(f"it is not YAML: {one_line(' '.join(str(error).split()))}") from None
     left = [MOST_VALUES]
-    for number, one in enumerate(found, 1):
+    for number, one in enumerate(documents, 1):
         _check_values(one, f"document {number}", left)
         _check_object(one, number)
     # aliases become copies: a change of one must not be one of all
-    return [json.loads(json.dumps(one)) for one in found]
+    return [json.loads(json.dumps(one)) for one in documents]
 
 
 def _check_values(value: Any, path: str, left: list[int], level: int = 0) -> None:
@@ -272,11 +272,11 @@ def _namespace(cluster: Cluster, documents: list[Manifest], team: str | None) ->
             f"its documents name several namespaces ({', '.join(map(_shown, written))}): one job has one"
         )
     if team is None and spaces:
-        found = [name for name, space in spaces.items() if written == [space]]
-        if not found:
+        names = [name for name, space in spaces.items() if written == [space]]
+        if not names:
             said = f"; {_shown(written[0])} is no team's namespace" if written else ""
             raise ValueError(f"this environment has teams: pass --team ({', '.join(spaces)}){said}")
-        team = found[0]
+        team = names[0]
     wanted = spaces[team] if team else "default"
     if written and written != [wanted]:
         whose = f"the jobs of team {team} are in" if team else "without teams jobs are in"
@@ -322,7 +322,7 @@ def _program(kind: JobKind, job: Manifest, token: str, name: str, content: bytes
         raise ValueError(
             f"--program: a {kind.kind} has no pods in its text into which a program could be put"
         )
-    made: Manifest = {
+    manifest: Manifest = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
@@ -331,10 +331,10 @@ def _program(kind: JobKind, job: Manifest, token: str, name: str, content: bytes
         },
     }
     try:
-        made["data"] = {name: content.decode()}
+        manifest["data"] = {name: content.decode()}
     except UnicodeDecodeError:
-        made["binaryData"] = {name: base64.b64encode(content).decode()}
-    return made
+        manifest["binaryData"] = {name: base64.b64encode(content).decode()}
+    return manifest
 
 
 def _put_program(kind: JobKind, job: Manifest, name: str, arguments: Sequence[str], config: str) -> list[str]:

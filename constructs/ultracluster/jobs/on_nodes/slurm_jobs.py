@@ -80,9 +80,9 @@ def read(text: str, nodes: Sequence[Node]) -> Running:
         words = line.split("|", 4)
         if len(words) == 3 and words[0] == "node":
             name, address = words[1].strip(), words[2].strip()
-            found = next((node for node in nodes if node.answers_to(name) or node.answers_to(address)), None)
-            if found:
-                known[name] = found
+            node = next((node for node in nodes if node.answers_to(name) or node.answers_to(address)), None)
+            if node:
+                known[name] = node
         elif len(words) == 5 and words[0] == "job" and words[1] in known:
             places.append((words[2].strip(), words[3].strip(), words[4].strip(), known[words[1]].name))
     return Running(together(places))

@@ -103,12 +103,12 @@ def ec2_places(account: Account, ids: Sequence[str]) -> dict[str, Place]:
         AccountError: it cannot be read.
     """
     ec2 = account.client("ec2")
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     with plain_errors():
         for some in chunks(ids, AT_ONCE):
             answer = ec2.describe_instance_topology(InstanceIds=some)
-            found |= {instance: place for instance, place in places_of_answer(answer).items() if place}
-    return found
+            places |= {instance: place for instance, place in places_of_answer(answer).items() if place}
+    return places
 
 
 def places_of_answer(answer: Mapping[str, Any]) -> dict[str, Place | None]:

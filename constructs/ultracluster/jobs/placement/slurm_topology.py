@@ -104,15 +104,15 @@ def labelled_nodes(resource_config: object) -> list[Labelled]:
 
     What has another form than the service writes is left out: an answer without nodes is empty.
     """
-    found: list[Labelled] = []
+    labelled: list[Labelled] = []
     for group in _rows(resource_config, "InstanceGroups"):
         for instance in _rows(group, "Instances"):
             address = str(instance.get("CustomerIpAddress") or "")
             names = {address, str(instance.get("InstanceId") or ""), str(instance.get("InstanceName") or "")}
             names |= {f"ip-{address.replace('.', '-')}"} if address else set()
             place: Place | None = _program().place_of_labels(instance.get("InstanceLabel"))
-            found.append(Labelled(frozenset(names - {""}), str(group.get("Name") or ""), place))
-    return [one for one in found if one.names]
+            labelled.append(Labelled(frozenset(names - {""}), str(group.get("Name") or ""), place))
+    return [one for one in labelled if one.names]
 
 
 def _rows(document: object, key: str) -> list[dict[str, Any]]:

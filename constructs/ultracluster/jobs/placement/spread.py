@@ -52,21 +52,21 @@ def placement(job: Collection[str], places: Mapping[str, Place]) -> Placement:
         job: its nodes.
         places: of every node that could have been in it: those of the same kind, busy or not.
     """
-    known = [node for node in dict.fromkeys(job) if node in places]
+    nodes = [node for node in dict.fromkeys(job) if node in places]
     unknown = tuple(node for node in dict.fromkeys(job) if node not in places)
     paths = {node: tuple(place["path"]) for node, place in places.items() if place["path"]}
     blocks = {node: (place["block"],) for node, place in places.items() if place["block"]}
-    depth = max((len(paths[node]) for node in known if node in paths), default=0)
+    depth = max((len(paths[node]) for node in nodes if node in paths), default=0)
     layers = [
         _layer(
             f"layer-{level}",
-            known,
+            nodes,
             {node: path[:level] for node, path in paths.items() if len(path) >= level},
         )
         for level in range(1, depth + 1)
     ]
-    if any(node in blocks for node in known):
-        layers.append(_layer(ULTRASERVER, known, blocks))
+    if any(node in blocks for node in nodes):
+        layers.append(_layer(ULTRASERVER, nodes, blocks))
     return Placement(tuple(layers), unknown)
 
 

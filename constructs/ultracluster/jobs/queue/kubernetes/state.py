@@ -138,7 +138,7 @@ def of_job(kind: JobKind, job: Manifest, pods: Iterable[Manifest]) -> list[Manif
     meta = _map(job, "metadata")
     name, namespace = meta.get("name"), meta.get("namespace")
     value = _map(job, kind.named[0]).get(kind.named[1])
-    found: list[Manifest] = []
+    manifests: list[Manifest] = []
     for pod in pods:
         of = _map(pod, "metadata")
         labels = _map(of, "labels")
@@ -149,8 +149,8 @@ def of_job(kind: JobKind, job: Manifest, pods: Iterable[Manifest]) -> list[Manif
         # a JobSet's pods have the label of a Job, too: that of the Job which it made
         if kind.label == JOB_NAME and JOBSET_NAME in labels:
             continue
-        found.append(pod)
-    return found
+        manifests.append(pod)
+    return manifests
 
 
 def container_states(pod: Manifest) -> list[Manifest]:

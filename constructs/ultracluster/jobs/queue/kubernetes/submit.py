@@ -47,14 +47,14 @@ def submit(
     """
     for one in documents.all:
         _try(api, one, documents)
-    made: list[Manifest] = []
+    manifests: list[Manifest] = []
     for companion in documents.companions:
         try:
-            made.append(_make(api, companion, sleep))
+            manifests.append(_make(api, companion, sleep))
         except AccountError as error:
             _undo(
                 api,
-                [*made, companion] if isinstance(error, NoAnswerError) else made,
+                [*manifests, companion] if isinstance(error, NoAnswerError) else manifests,
                 f"{called(companion)}: {error}",
             )
     try:
@@ -64,8 +64,8 @@ def submit(
             f"{error}, so that {documents.namespace}/{documents.name} may be there"
         ) from None
     except AccountError as error:
-        _undo(api, made, str(_refusal(api, documents.job, documents, error)))
-    _own(api, job, made, say)
+        _undo(api, manifests, str(_refusal(api, documents.job, documents, error)))
+    _own(api, job, manifests, say)
     return job
 
 
