@@ -190,52 +190,57 @@ def recorded(*names: str) -> str:
     return "".join((RECORDED / f"{name}.prom").read_text() for name in names)
 
 
+def furnish(api: Any) -> None:
+    """Nodes and pods: one that answers, others that lie, flood, wait or ask for what is not theirs."""
+    wants = {"prometheus.io/scrape": "true", "prometheus.io/port": str(TRAINING_PORT)}
+    # a GPU node, one of HyperPod whose exporters do not answer, a system node
+    api.add(
+        node(GPU_LABELS["node"], address(1), GPU, provider="aws:///us-east-2a/i-0123456789abcdef0"),
+        node(
+            "hyperpod-i-0fedcba9876543210",
+            address(2),
+            SERVICE,
+            provider="aws:///use2-az1/sagemaker/cluster/hyperpod-abc-i-0fedcba9876543210",
+        ),
+        node(
+            "ip-10-0-0-3.us-east-2.compute.internal",
+            address(3),
+            {"ultracluster/node-group": "system", "node.kubernetes.io/instance-type": "m5.xlarge"},
+            provider="aws:///us-east-2a/i-00000000000000003",
+        ),
+    )
+    gpu: dict[str, Any] = {"on": GPU_LABELS["node"]}
+    system: dict[str, Any] = {"on": ""}
+    asks: dict[str, Any] = {"annotations": wants, **gpu}
+    odd: dict[str, Any] = {"annotations": {**wants, "prometheus.io/port": "9475/../x"}, **gpu}
+    state, queues = (
+        {"app.kubernetes.io/name": "kube-state-metrics"},
+        {"control-plane": "controller-manager"},
+    )
+    ports = (9443, KUEUE_PORT)
+    api.add(
+        pod("job-0", address(11), namespace="research", ports=(29500, 8080), **asks),
+        pod("liar", address(12), namespace="other", **asks),
+        pod("sender", address(22), namespace="other", **asks),
+        pod("flood", address(13), namespace="default", **asks),
+        pod("waits", address(14), namespace="research", phase="Pending", **asks),
+        pod("silent", address(15), namespace="research", ports=(TRAINING_PORT,), **gpu),
+        pod("odd", address(16), namespace="research", **odd),
+        pod("elsewhere", address(17), namespace="kube-system", **asks),
+        pod("state", address(18), namespace="ultracluster-metrics", labels=state, **system),
+        pod("kueue", address(19), namespace="kueue-system", labels=queues, ports=ports, **system),
+    )
+
+
 @pytest.fixture(scope="module")
 def stand(forky: Tools, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     folder = tmp_path_factory.mktemp("kubernetes")
     token = folder / "token"
     token.write_text(TOKEN)
     _, signed = certificate(folder)
-    wants = {"prometheus.io/scrape": "true", "prometheus.io/port": str(TRAINING_PORT)}
     with ExitStack() as stack:
         api = stack.enter_context(kubernetes_api())
-        # a GPU node, one of HyperPod whose exporters do not answer, a system node
-        api.add(
-            node(GPU_LABELS["node"], address(1), GPU, provider="aws:///us-east-2a/i-0123456789abcdef0"),
-            node(
-                "hyperpod-i-0fedcba9876543210",
-                address(2),
-                SERVICE,
-                provider="aws:///use2-az1/sagemaker/cluster/hyperpod-abc-i-0fedcba9876543210",
-            ),
-            node(
-                "ip-10-0-0-3.us-east-2.compute.internal",
-                address(3),
-                {"ultracluster/node-group": "system", "node.kubernetes.io/instance-type": "m5.xlarge"},
-                provider="aws:///us-east-2a/i-00000000000000003",
-            ),
-        )
-        gpu: dict[str, Any] = {"on": GPU_LABELS["node"]}
-        system: dict[str, Any] = {"on": ""}
-        asks: dict[str, Any] = {"annotations": wants, **gpu}
-        odd: dict[str, Any] = {"annotations": {**wants, "prometheus.io/port": "9475/../x"}, **gpu}
-        state, queues = (
-            {"app.kubernetes.io/name": "kube-state-metrics"},
-            {"control-plane": "controller-manager"},
-        )
-        ports = (9443, KUEUE_PORT)
-        api.add(
-            pod("job-0", address(11), namespace="research", ports=(29500, 8080), **asks),
-            pod("liar", address(12), namespace="other", **asks),
-            pod("sender", address(22), namespace="other", **asks),
-            pod("flood", address(13), namespace="default", **asks),
-            pod("waits", address(14), namespace="research", phase="Pending", **asks),
-            pod("silent", address(15), namespace="research", ports=(TRAINING_PORT,), **gpu),
-            pod("odd", address(16), namespace="research", **odd),
-            pod("elsewhere", address(17), namespace="kube-system", **asks),
-            pod("state", address(18), namespace="ultracluster-metrics", labels=state, **system),
-            pod("kueue", address(19), namespace="kueue-system", labels=queues, ports=ports, **system),
-        )
+        furnish(api)
         lies = (
             'ultracluster_training_step{job_id="7",rank="0",cluster="prod",node="n",pod="job-0",job="a"} 1\n'
             'DCGM_FI_DEV_XID_ERRORS{gpu="0"} 79\n'

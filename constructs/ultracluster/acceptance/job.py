@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Mapping, Sequence
 from string import Template
+from typing import Any
 
 from ultracluster.acceptance.collectives import ALL_REDUCE, COLLECTIVES, check_collective
 from ultracluster.acceptance.neuron_job import neuron_values
 from ultracluster.acceptance.node_tools import packed_tools
 from ultracluster.acceptance.patterns import scripts_folder
+from ultracluster.catalog import InstanceType, nearest_instance_types
 from ultracluster.catalog import instance_type as known_type
-from ultracluster.catalog import nearest_instance_types
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,400}")
 _PROGRAM = re.compile(r"/[A-Za-z0-9._/-]{1,200}")
+_FORMS = {"name": _NAME, "namespace": _NAME, "image": _IMAGE, "program": _PROGRAM}
 
 LARGEST_SINGLE_GIB = 16
 """GiB of the largest message on one node: as published figures of one node."""
@@ -66,6 +69,53 @@ def manifest(
         ValueError: a value cannot be used; the message says why and what can.
     """
     kind = instance_type.removeprefix("ml.")
+    facts, interfaces = _measurable(kind, efa_interfaces)
+    if nodes < 1:
+        raise ValueError(f"{nodes} nodes: at least one, and from four on the fabric is judged")
+    neuron = facts.accelerator is not None and facts.accelerator.manufacturer == "AWS"
+    check_collective(collective, neuron=neuron)
+    program = program or f"/opt/nccl-tests/build/{COLLECTIVES[collective].program}"
+    texts = {"name": name, "namespace": namespace, "image": image, "program": program}
+    _check(texts)
+    domain = bool(facts.imex) and mnnvl
+    values = {
+        **texts,
+        **_of_type(facts, domain=domain),
+        "node_type": facts.hyperpod_name if hyperpod else kind,
+        "nodes": nodes,
+        "efa_interfaces": interfaces,
+        "collective": collective,
+        "operation": COLLECTIVES[collective].nccom,
+        "efa_counted": "" if efa_claims else Template(_COUNTED).substitute(efa_interfaces=interfaces),
+        **_claims(name, domain=domain, efa=efa_claims),
+        **(neuron_values(facts, nodes, name) if neuron else {}),
+    }
+    if not neuron:
+        values["tools"] = base64.b64encode(packed_tools(facts, efa_interfaces=interfaces)).decode()
+    parts = {"compute_domain": domain, "tools": not neuron, "efa_claim": efa_claims}
+    files = ["neuron_mpijob" if neuron else "mpijob", *(part for part, included in parts.items() if included)]
+    return _filled(files, values)
+
+
+def _filled(files: Sequence[str], values: Mapping[str, Any]) -> str:
+    folder = scripts_folder() / "acceptance"
+    text = "".join((folder / f"{file}.yaml").read_text(encoding="utf-8") for file in files)
+    rendered = Template(text).substitute(values)
+    return "\n".join(line for line in rendered.splitlines() if line.strip()) + "\n"
+
+
+def _check(texts: Mapping[str, str]) -> None:
+    for what, value in texts.items():
+        if not _FORMS[what].fullmatch(value):
+            raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
+
+
+def _measurable(kind: str, efa_interfaces: int | None) -> tuple[InstanceType, int]:
+    """An instance type with a fabric, and its EFA interfaces.
+
+    Raises:
+        ValueError: the catalogue does not know it, or there is nothing to measure.
+    """
     facts = known_type(kind)
     if facts is None:
         near = ", ".join(nearest_instance_types(kind)) or "none"
@@ -80,58 +130,24 @@ def manifest(
         )
     if not interfaces:
         raise ValueError(f"{kind} has no EFA: there is no fabric to measure")
-    if nodes < 1:
-        raise ValueError(f"{nodes} nodes: at least one, and from four on the fabric is judged")
-    neuron = facts.accelerator.manufacturer == "AWS"
-    check_collective(collective, neuron=neuron)
-    program = program or f"/opt/nccl-tests/build/{COLLECTIVES[collective].program}"
-    for what, value, form in (
-        ("name", name, _NAME),
-        ("namespace", namespace, _NAME),
-        ("image", image, _IMAGE),
-        ("program", program, _PROGRAM),
-    ):
-        if not form.fullmatch(value):
-            raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
+    return facts, interfaces
 
-    domain = bool(facts.imex) and mnnvl
-    folder = scripts_folder() / "acceptance"
+
+def _of_type(facts: InstanceType, *, domain: bool) -> dict[str, Any]:
+    """Values of the template that follow from the instance type."""
     # of unknown memory: as of most types
     largest = facts.largest_message_gib or LARGEST_SINGLE_GIB
-    values = {
-        "instance_type": kind,
-        "node_type": facts.hyperpod_name if hyperpod else kind,
-        "nodes": nodes,
-        "image": image,
-        "name": name,
-        "namespace": namespace,
-        "gpus": facts.accelerator.count,
+    return {
+        "instance_type": facts.name,
+        "gpus": facts.accelerator.count if facts.accelerator else 0,
         "architecture": "arm64" if facts.architecture == "arm64" else "amd64",
-        "efa_interfaces": interfaces,
-        "program": program,
-        "collective": collective,
-        "operation": COLLECTIVES[collective].nccom,
         "largest": f"{largest}G",
         "largest_single": f"{min(largest, LARGEST_SINGLE_GIB)}G",
         "pair_size": f"{min(largest, PAIR_GIB)}G",
         "two_nodes": "default" if facts.nccl_two_nodes_judged else "ring",
         "mnnvl": int(domain),
         "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if facts.imex else "",
-        "efa_counted": "" if efa_claims else Template(_COUNTED).substitute(efa_interfaces=interfaces),
-        **_claims(name, domain=domain, efa=efa_claims),
-        **(neuron_values(facts, nodes, name) if neuron else {}),
     }
-    text = (folder / ("neuron_mpijob.yaml" if neuron else "mpijob.yaml")).read_text(encoding="utf-8")
-    if domain:
-        text += (folder / "compute_domain.yaml").read_text(encoding="utf-8")
-    if not neuron:
-        tools = packed_tools(facts, efa_interfaces=interfaces)
-        values["tools"] = base64.b64encode(tools).decode()
-        text += (folder / "tools.yaml").read_text(encoding="utf-8")
-    if efa_claims:
-        text += (folder / "efa_claim.yaml").read_text(encoding="utf-8")
-    rendered = Template(text).substitute(values)
-    return "\n".join(line for line in rendered.splitlines() if line.strip()) + "\n"
 
 
 def _claims(job: str, *, domain: bool, efa: bool) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What deployed CloudFormation stacks are and give out."""
+"""Deployed CloudFormation stacks and their outputs."""
 
 from __future__ import annotations
 

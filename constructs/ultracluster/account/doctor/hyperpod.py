@@ -54,12 +54,9 @@ def examine_hyperpod(
             return Source("cluster events", "nothing there", "only continuous provisioning has them")
         return _events(account, name, since)
 
-    def there() -> bool:
-        return bool(state)
-
     itself = inquiry.ask(f"cluster {name}", cluster)
-    listed = inquiry.ask("nodes", node_states, needs=[itself], when=there)
-    inquiry.ask("cluster events", events, needs=[itself], when=there)
+    listed = inquiry.ask("nodes", node_states, needs=[itself], when=lambda: bool(state))
+    inquiry.ask("cluster events", events, needs=[itself], when=lambda: bool(state))
     # the cluster may be gone, and its logs have stayed
     searched = inquiry.ask(
         "log groups",

@@ -79,7 +79,7 @@ class Sessions:
 
 
 def in_terminal(words: Sequence[str], seconds: float, stop: Event) -> str:
-    """What a program prints to a terminal of its own.
+    """Return what a program prints to a terminal of its own.
 
     It is ended, with what it started, after so many seconds or when `stop` is set.
     """
