@@ -208,7 +208,7 @@ def test_one_refused_call_leaves_the_others(call: str, error: Exception, line: s
     found = broken.examine()
     reasons = [source.why for source in found.sources if source.state == "not readable"]
     reasons += [fact.text for fact in found.facts if fact.where == "details"]
-    assert reasons and all(line in one for one in reasons)
+    assert reasons and all(line in reason for reason in reasons)
     assert [source for source in found.sources if source.state == "read"], "nothing else was read"
     assert found.diagnoses, "the rest still answers"
     assert not found.healthy

@@ -77,7 +77,7 @@ def test_an_environment_that_is_not_watched_has_nothing_to_fill(fill: Run, there
     assert there.asked == []
 
 
-@pytest.mark.parametrize("name", [one for one in FAILURES if one != "a redirect"])
+@pytest.mark.parametrize("name", [failure for failure in FAILURES if failure != "a redirect"])
 def test_what_fails_on_the_way_leaves_whole_things_and_can_be_repeated(
     name: str, fill: Run, there: Grafana, side: Aws
 ) -> None:

@@ -17,7 +17,7 @@ from ultracluster.metrics.facts import HAVES
 
 pytestmark = pytest.mark.slow
 
-ALERTS = {one.name: one for one in alerts()}
+ALERTS = {alert.name: alert for alert in alerts()}
 RECORDS = {record.name for record in records()}
 
 

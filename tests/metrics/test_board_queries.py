@@ -44,7 +44,7 @@ def expressions(name: str) -> list[str]:
         for target in panel.get("targets", ())
         if target["datasource"]["type"] == "prometheus"
     ]
-    return [substituted(one) for one in exprs]
+    return [substituted(expr) for expr in exprs]
 
 
 def substituted(text: str) -> str:
@@ -106,9 +106,9 @@ def test_prometheus_answers_every_query(name: str, server: Prometheus) -> None:
 ])  # fmt: skip
 def test_figures_are_what_they_say(board: str, title: str, expected: float, server: Prometheus) -> None:
     panel = next(
-        one
-        for one in panels(json.loads((FOLDER / f"{board}.json").read_text()))
-        if one["title"] == title and "targets" in one
+        panel
+        for panel in panels(json.loads((FOLDER / f"{board}.json").read_text()))
+        if panel["title"] == title and "targets" in panel
     )
     [answer] = server.query(substituted(panel["targets"][0]["expr"]))
     assert float(answer["value"][1]) == pytest.approx(expected, rel=0.01)

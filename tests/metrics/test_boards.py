@@ -79,9 +79,9 @@ def test_colours_change_where_limits_say() -> None:
 def test_a_board_is_readable_at_once(name: str) -> None:
     board = json.loads((FOLDER / f"{name}.json").read_text())
     panels = [one for top in board["panels"] for one in (top, *top.get("panels", ())) if one["type"] != "row"]
-    titles = [one["title"] for one in board["panels"] if one["type"] == "row"]
+    titles = [panel["title"] for panel in board["panels"] if panel["type"] == "row"]
     assert len(titles) == len(set(titles)), "rows are left out by their titles"
-    assert len({one["id"] for one in panels}) == len(panels)
+    assert len({panel["id"] for panel in panels}) == len(panels)
     for panel in panels:
         assert len(panel["description"]) > 10, panel["title"]
         assert panel["fieldConfig"]["defaults"].get("unit") or panel["type"] in ("table", "state-timeline"), (
@@ -146,7 +146,7 @@ def test_what_is_left_lies_without_gaps(name: str) -> None:
         for row, panel in zip(board["panels"], board["panels"][1:], strict=False):
             if row["type"] == "row" and panel["type"] != "row":
                 assert panel["gridPos"]["y"] == row["gridPos"]["y"] + 1
-        places = {(one["gridPos"]["x"], one["gridPos"]["y"]) for one in board["panels"]}
+        places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]}
         assert len(places) == len(board["panels"]), "no two at the same place"
         assert board["panels"][0]["gridPos"]["y"] == 0
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 FOLDER = ROOT / "docs" / "runbooks"
 PAGES = sorted(FOLDER.glob("*.md"))
-ALERTS = {one.name: one for one in alerts()}
+ALERTS = {alert.name: alert for alert in alerts()}
 FACTS = Facts(
     cluster="prod",
     environment="prod",

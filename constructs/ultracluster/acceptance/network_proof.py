@@ -94,7 +94,7 @@ def _gpu_direct(run: Run, label: str, gpu_direct: bool | None) -> Iterator[Check
         message = "NVLink joins the nodes (NCCL_MNNVL_ENABLE=1): this run says nothing about EFA"
         yield Check("gdrdma", "not judged", message, label)
         return
-    pattern = next(one for one in patterns() if one.id == "gdrdma")
+    pattern = next(pattern for pattern in patterns() if pattern.id == "gdrdma")
     with_it = {process.host for process, kinds in run.evidence.processes.items() if "gdrdma" in kinds}
     without = [host for host in (run.nodes or sorted(hosts)) if host in hosts and host not in with_it]
     if not without:

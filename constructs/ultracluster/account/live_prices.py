@@ -293,7 +293,7 @@ def _spot(account: Account, key: str, zone_id: str, today: dt.date) -> Figure:
     prices: list[dict[str, Any]] = answer.get("SpotPriceHistory", [])
     if not prices:
         raise _NotOneError(f"EC2 has no Spot price in {zone_id}")
-    newest = max(prices, key=lambda one: one["Timestamp"])
+    newest = max(prices, key=lambda price: price["Timestamp"])
     return _figure(key, zone_id, float(newest["SpotPrice"]), "hour", f"EC2 Spot price in {zone_id}", today)
 
 

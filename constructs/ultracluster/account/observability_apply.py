@@ -123,8 +123,8 @@ def perform(account: Account, made: Plan, *, environment: str, report: Report) -
 
 
 def _in_grafana(account: Account, made: Plan) -> list[Row]:
-    rows = [_step_row(one) for one in made.steps]
-    if made.workspace is None or not any(one.changes for one in made.steps):
+    rows = [_step_row(step) for step in made.steps]
+    if made.workspace is None or not any(step.changes for step in made.steps):
         return rows
     stopped = ""
     try:

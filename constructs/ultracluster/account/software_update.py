@@ -113,12 +113,15 @@ def judge(
     """
     outcomes = [
         Outcome(
-            name, "refused", f"no such group; there are {', '.join(one.name for one in cluster.groups)}", name
+            name,
+            "refused",
+            f"no such group; there are {', '.join(group.name for group in cluster.groups)}",
+            name,
         )
         for name in dict.fromkeys(names)
         if cluster.group(name) is None
     ]
-    chosen = [one for one in cluster.groups if not names or one.name in names]
+    chosen = [group for group in cluster.groups if not names or group.name in names]
     for group in order(chosen, roles):
         outcomes.append(_judge_one(cluster, group, release, image, force, group.name in custom))
     return outcomes
@@ -170,7 +173,8 @@ def update(
             known = outcomes[-1].result != "unknown"
             why = f"{name} failed" if known else f"it is not known whether {name} is"
             rest = [
-                Outcome(one, "refused", f"not updated, because {why}", one) for one in groups[number + 1 :]
+                Outcome(group, "refused", f"not updated, because {why}", group)
+                for group in groups[number + 1 :]
             ]
             return outcomes + rest
     return outcomes

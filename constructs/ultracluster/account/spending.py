@@ -92,7 +92,7 @@ def spending(account: Account, name: str, since: dt.date, until: dt.date) -> Spe
         raise AccountError(one_line(f"an answer of Cost Explorer cannot be read ({what})")) from None
     rows = [
         Spent(service=service, usage=usage, usd=usd)
-        for (service, usage), usd in sorted(sums.items(), key=lambda one: (-one[1], one[0]))
+        for (service, usage), usd in sorted(sums.items(), key=lambda item: (-item[1], item[0]))
         if usd
     ]
     return Spending(since=since, until=until, rows=tuple(rows), estimated=estimated, requests=requests)

@@ -299,7 +299,7 @@ def _ultraserver(wish: Wish) -> UltraServer | None:
             ultraserver.hyperpod_name if wish.kind == "training-plan" else ultraserver.capacity_block_regions
         )
     ]
-    servers.sort(key=lambda one: one.instances)
+    servers.sort(key=lambda server: server.instances)
     enough = (server for server in servers if server.instances >= wish.count)
     return next(enough, servers[-1] if servers else None)
 

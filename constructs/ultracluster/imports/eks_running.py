@@ -57,9 +57,9 @@ def drafted(document: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
     if not groups:
         ledger.refuse("nodegroups", "the cluster has no node group", "EKS Auto Mode and Karpenter keep none")
     with_roles(groups, fabric)
-    for group in sorted(groups, key=lambda one: groups[one]["role"] != "compute"):
+    for group in sorted(groups, key=lambda group: groups[group]["role"] != "compute"):
         subnets += parts[group].texts("subnets")
-    types = [one["instance_type"] for one in groups.values() if one["role"] == "compute"]
+    types = [group["instance_type"] for group in groups.values() if group["role"] == "compute"]
     settled = place(ledger, asked, "", KIND, types, subnets=subnets)
     cluster = top.part("cluster")
     state_row(ledger, "cluster.status", "the cluster", cluster.text("status") or "", _issues(cluster))

@@ -41,7 +41,7 @@ def files_of(folder: Path) -> tuple[list[Path], list[str]]:
 
 def _walk(folder: Path, level: int) -> Iterator[Path]:
     with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda one: one.name)
+        found = sorted(entries, key=lambda entry: entry.name)
     for one in found:
         if one.name.startswith(".") or one.name in _SKIPPED or one.is_symlink():
             continue

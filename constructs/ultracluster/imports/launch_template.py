@@ -72,7 +72,7 @@ def has_efa(template: Part) -> bool:
 
 def security_groups(template: Part) -> list[str]:
     """Security groups of nodes by id."""
-    found = [str(one) for one in _list(template.data.get("SecurityGroupIds"))]
+    found = [str(identifier) for identifier in _list(template.data.get("SecurityGroupIds"))]
     for interface in _interfaces(template):
         found += [str(name) for name in _list(interface.get("Groups"))]
     return list(dict.fromkeys(found))
@@ -97,7 +97,11 @@ def mounts(template: Part) -> Iterator[tuple[str, str]]:
 
 
 def _interfaces(template: Part) -> list[dict[str, Any]]:
-    return [one for one in _list(template.data.get("NetworkInterfaces")) if isinstance(one, dict)]
+    return [
+        interface
+        for interface in _list(template.data.get("NetworkInterfaces"))
+        if isinstance(interface, dict)
+    ]
 
 
 def _list(value: Any) -> list[Any]:

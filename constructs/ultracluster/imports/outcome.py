@@ -95,7 +95,7 @@ def _accepted(data: dict[str, Any], ledger: Ledger) -> tuple[dict[str, Any], tup
     """The data with what rules refuse put right as far as they know how."""
     findings = _judged(data)
     for _ in range(_ROUNDS):
-        wrong = [one for one in findings if one.blocks]
+        wrong = [finding for finding in findings if finding.blocks]
         if not wrong:
             return data, findings
         for finding in wrong:
@@ -107,9 +107,13 @@ def _accepted(data: dict[str, Any], ledger: Ledger) -> tuple[dict[str, Any], tup
             break
     raise ImportRefusedError(
         [
-            Wrong(where=dotted(one.path), message=one_line(one.message), instead=one_line(one.instead))
-            for one in findings
-            if one.blocks
+            Wrong(
+                where=dotted(finding.path),
+                message=one_line(finding.message),
+                instead=one_line(finding.instead),
+            )
+            for finding in findings
+            if finding.blocks
         ]
     )
 
@@ -126,7 +130,7 @@ def _without(
             continue
         changed = cast("dict[str, Any]", apply(data, option))
         findings = _judged(changed)
-        if sum(one.blocks for one in findings) < before:
+        if sum(finding.blocks for finding in findings) < before:
             return changed, findings, f"now {_words(option)}; look whether that is what you want"
     return None
 

@@ -15,9 +15,9 @@ _DNS = re.compile(r"^fs-[0-9a-z]+\.fsx\.([a-z0-9-]+)\.")
 def owner(data: object) -> tuple[str, str]:
     """Account and Region; empty where nothing in the file has one, or where it has several."""
     matches = [match for text in _texts(data) if (match := _ARN.match(text))]
-    regions = {one[1] for one in matches if one[1]}
+    regions = {match[1] for match in matches if match[1]}
     regions |= {match[1] for text in _texts(data) if (match := _DNS.match(text))}
-    return _only({one[2] for one in matches}), _only(regions)
+    return _only({match[2] for match in matches}), _only(regions)
 
 
 def of_account(ledger: Ledger, account: str, whose: str = "by the ARNs in the file") -> None:

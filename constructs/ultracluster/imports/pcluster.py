@@ -148,8 +148,8 @@ def _system(image: Part, ledger: Ledger) -> dict[str, str]:
     system = image.needed("Os", f"one of {', '.join(_SYSTEMS)}")
     if system and system not in _SYSTEMS:
         family = system.rstrip("0123456789")
-        nearest = next((one for one in _SYSTEMS if one.rstrip("0123456789") == family), _SYSTEMS[0])
-        others = ", ".join(one for one in _SYSTEMS if one != nearest)
+        nearest = next((system for system in _SYSTEMS if system.rstrip("0123456789") == family), _SYSTEMS[0])
+        others = ", ".join(system for system in _SYSTEMS if system != nearest)
         ledger.changed(
             image.place("Os"), f"ParallelCluster 3.16 has no {system} any more",
             f"{nearest} is written; other systems are {others}",

@@ -58,7 +58,7 @@ def drafted(document: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
             add(storage, ledger, where, asked.around, system, folder or "/fsx")
     if not groups:
         ledger.refuse("groups", "the cluster has no node group", "an environment has one at least")
-    types = [one["instance_type"] for one in groups.values() if one["role"] == "compute"]
+    types = [group["instance_type"] for group in groups.values() if group["role"] == "compute"]
     network = cluster.part("networking")
     subnets += network.texts("subnetIds")
     settled = place(ledger, asked, "", KIND, types, subnets=subnets, groups=list(dict.fromkeys(security)))

@@ -127,5 +127,5 @@ def _chosen(known: Sequence[Subnet], zone: str) -> Subnet | None:
 
 def _rarest(types: list[str]) -> str:
     """The type that fewest zones have: the first with accelerators."""
-    known = ((one, instance_type(one)) for one in types)
+    known = ((kind, instance_type(kind)) for kind in types)
     return next((one for one, found in known if found and found.accelerator), types[0] if types else "")

@@ -100,7 +100,7 @@ def facts_of(cluster: Cluster, *, runbooks: str) -> Facts:
         environment=cluster.name,
         haves=frozenset(_haves(cluster)),
         scrape_seconds=wanted.scrape_seconds if wanted else DEFAULT_SCRAPE_SECONDS,
-        accelerators=tuple(sorted({one.accelerator.name for one in _types(cluster) if one.accelerator})),
+        accelerators=tuple(sorted({kind.accelerator.name for kind in _types(cluster) if kind.accelerator})),
         most_drained_percent=health.max_drained_percent if cluster.traits.slurm else MOST_DRAINED,
         series_budgets={name: series_budget(cluster, group) for name, group in cluster.groups.items()},
         runbooks=runbooks.rstrip("/"),
@@ -108,7 +108,7 @@ def facts_of(cluster: Cluster, *, runbooks: str) -> Facts:
 
 
 def _haves(cluster: Cluster) -> Iterator[str]:
-    makers = {one.accelerator.manufacturer for one in _types(cluster) if one.accelerator}
+    makers = {kind.accelerator.manufacturer for kind in _types(cluster) if kind.accelerator}
     if "NVIDIA" in makers:
         yield "gpu"
     if makers - {"NVIDIA"}:
@@ -118,7 +118,7 @@ def _haves(cluster: Cluster) -> Iterator[str]:
     if cluster.lustre:
         yield "lustre"
         efa = any(lustre.efa for lustre in cluster.lustres.values())
-        if efa and any(one.lustre_efa_client for one in _types(cluster)):
+        if efa and any(kind.lustre_efa_client for kind in _types(cluster)):
             yield "lustre-efa"
     yield "slurm" if cluster.traits.slurm else "kubernetes"
     if cluster.traits.slurm and cluster.runs_scripts:
@@ -131,8 +131,8 @@ def _haves(cluster: Cluster) -> Iterator[str]:
 
 def _grouped(cluster: Cluster) -> Iterator[tuple[Group, InstanceType]]:
     for group in cluster.groups.values():
-        for one in group.known_types:
-            yield group, one
+        for kind in group.known_types:
+            yield group, kind
 
 
 def _types(cluster: Cluster) -> list[InstanceType]:

@@ -143,8 +143,8 @@ def test_two_causes_of_one_text_stand_together_and_say_what_decides() -> None:
         text = next(row for row in ROWS if row.id == name)
         failures = [one.failure for one in diagnose([text.seen])]
         assert len(failures) > 1 and failures[0].certain
-        assert len({one.cause for one in failures}) == len(failures)
-        assert all(one.differs for one in failures), "what decides between them"
+        assert len({failure.cause for failure in failures}) == len(failures)
+        assert all(failure.differs for failure in failures), "what decides between them"
 
 
 def test_a_cut_or_long_line_is_still_read() -> None:

@@ -316,7 +316,7 @@ def test_a_part_of_the_answers_is_told_with_what_is_missing() -> None:
                 raise AccountError("too many samples")
             return Answer((Sample({"node": "n1"}, 3.0),), ("results may be partial",))
 
-    question = next(one for one in questions() if one.name == "files")
+    question = next(question for question in questions() if question.name == "files")
     facts = asked._answers(Half(), question, "metrics: files", C)
     assert [fact.text for fact in facts if fact.level == "warning"][-1] == "too many samples"
     assert [fact.level for fact in facts if "partial" in fact.text] == ["info"]
@@ -338,7 +338,7 @@ def test_many_findings_are_counted() -> None:
         def ask(self, expression: str) -> Answer:
             return Answer(tuple(Sample({"node": f"n{number}"}, float(number)) for number in range(1000)))
 
-    question = next(one for one in questions() if one.name == "alerts")
+    question = next(question for question in questions() if question.name == "alerts")
     facts = asked._answers(Many(), question, "metrics: alerts", C)
     assert len(facts) == 21
     assert (facts[0].where, facts[-1].text) == ("n999", "and 980 more of the last")
@@ -348,7 +348,9 @@ def test_a_workspace_of_ours_is_found_by_its_stack(monkeypatch: pytest.MonkeyPat
     cluster = dev()
     stack = cluster.environment.stack_name("observability")
     outputs = {stack: {"WorkspaceArn": ARN, "GrafanaId": "g-1"}}
-    monkeypatch.setattr(asked, "stack_outputs", lambda account, stacks: {one: outputs[one] for one in stacks})
+    monkeypatch.setattr(
+        asked, "stack_outputs", lambda account, stacks: {stack: outputs[stack] for stack in stacks}
+    )
     assert asked._workspace(Account(region="us-west-2"), cluster) == ARN
     monkeypatch.setattr(asked, "stack_outputs", lambda account, stacks: {})
     inquiry = Inquiry(budget=10)

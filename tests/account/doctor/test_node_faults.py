@@ -61,10 +61,10 @@ def test_a_near_miss_is_not_that_fault(row: Fault) -> None:
 def test_a_gpu_that_fell_off_the_bus_has_a_row_of_its_own(text: str) -> None:
     failures = [diagnose.failure for diagnose in Examination(quotes=[Quote("log:1", text)]).diagnoses]
     assert failures[0].id.startswith("fault-xid-79") and failures[0].page == "runbooks/GpuXidReboot.md"
-    assert {one.page for one in failures[1:]} <= {"faults.md"}
+    assert {failure.page for failure in failures[1:]} <= {"faults.md"}
     assert failures[0].run.endswith(("ultracluster:xid:79", "ultracluster:xid:bus"))
     other = text.replace("79", "790").replace("fallen off", "left")
-    assert not [one for one in ids(other) if one.startswith("xid-79")]
+    assert not [identifier for identifier in ids(other) if identifier.startswith("xid-79")]
 
 
 def test_an_application_error_asks_nothing_of_the_node() -> None:

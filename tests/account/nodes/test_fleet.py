@@ -74,7 +74,7 @@ def test_instances_take_their_own_route(kind: str, tags: dict[str, str], group: 
     _instances({"eks:cluster-name": "another", "parallelcluster:cluster-name": "another"}, 2)
     fleet = Fleet(made, resolve(other(kind)))
     assert {(one.id, one.group, one.status) for one in fleet.nodes} == {
-        (one, group, "running") for one in ids
+        (identifier, group, "running") for identifier in ids
     }
     assert [one.result for one in fleet.act("reboot", fleet.nodes)] == ["accepted"] * 3
     assert fleet.describe(fleet.nodes[0])["StatusChecks"]

@@ -190,7 +190,7 @@ def test_the_page_shows_what_is_so(tmp_path: Path) -> None:
     columns = ("parallelcluster-p5", "parallelcluster-gb200", "pcs-p6-b200")
     for wish in ("layer-3", "ultraserver", "layer-1", "layer-2"):
         (row,) = [
-            one for one in PAGE.splitlines() if one.startswith("| `") and f"`{wish}`" in one.split("|")[1]
+            line for line in PAGE.splitlines() if line.startswith("| `") and f"`{wish}`" in line.split("|")[1]
         ]
         for column, cell in zip(columns, row.split("|")[2:5], strict=True):
             made = run(tmp_path, column, {}, "--nodes", "1", "--within", wish)

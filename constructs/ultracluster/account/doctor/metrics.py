@@ -118,7 +118,7 @@ def _answers(workspace: MetricsQuery, question: Question, source: str, matcher: 
         except AccountError as error:
             refused.append(str(error))
             continue
-        samples = sorted(answer.samples, key=lambda one: -one.value)
+        samples = sorted(answer.samples, key=lambda sample: -sample.value)
         facts += [_fact(source, row, sample) for sample in samples[:ROWS]]
         if (more := len(samples) - ROWS) > 0:
             facts.append(Fact(source, question.asks, f"and {more:,} more of the last", row.level))

@@ -118,7 +118,7 @@ def _row_of(reason: str, generations: Sequence[str]) -> Iterator[str]:
     if row and any(row["id"] == one.id for one in rows):
         yield row["id"]
     elif rows:
-        yield next((one for one in rows if not (one.generations or one.text)), rows[0]).id
+        yield next((row for row in rows if not (row.generations or row.text)), rows[0]).id
 
 
 def _judge(message: str, generations: Sequence[str]) -> dict[str, Any] | None:

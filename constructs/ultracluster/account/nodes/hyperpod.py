@@ -164,7 +164,7 @@ def judge_add(cluster: LiveCluster, group: str, count: int) -> Outcome | None:
         return Outcome(f"{count} more", "refused", stop, group)
     live = cluster.group(group)
     if live is None:
-        names = ", ".join(one.name for one in cluster.groups)
+        names = ", ".join(group.name for group in cluster.groups)
         return Outcome(f"{count} more", "refused", f"no group {group}; there are {names}", group)
     if live.role == "Controller":
         return Outcome(f"{count} more", "refused", "a Slurm cluster has exactly one controller", group)

@@ -148,7 +148,7 @@ def _of_an_agent(text: str) -> Explanation | None:
         rows = rows_of(report, number)
         if rows:
             # of rows that only a line or a generation decides between, the one for all
-            row = next((one for one in rows if not (one.generations or one.text)), rows[0])
+            row = next((row for row in rows if not (row.generations or row.text)), rows[0])
             return Explanation(row.meaning, _repair(report, row.severity), row.source, f"the {agent.title}")
     return None
 

@@ -166,7 +166,7 @@ def _parallelcluster(situation: Situation, what: str, group: Group, settings: Pa
     )
     found = sorted(
         (image for page in pages for image in page["Images"]),
-        key=lambda one: str(one.get("CreationDate", "")),
+        key=lambda image: str(image.get("CreationDate", "")),
     )
     if not found:
         yield Row(
@@ -190,7 +190,9 @@ def _hyperpod(situation: Situation, what: str, group: Group) -> Answer:
             yield Row(what, "green", f"release {release}, set in the file")
         elif not running:
             near = _newest_of(situation, group)
-            alike = (one for one in images() if near and (one.family, one.arch) == (near.family, near.arch))
+            alike = (
+                image for image in images() if near and (image.family, image.arch) == (near.family, near.arch)
+            )
             versions = " or ".join(sorted({one.version for one in alike if one.version}))
             yield Row(
                 what, "unknown", f"no known release {release} for this group, and HyperPod says so only "
@@ -243,7 +245,7 @@ def _own(situation: Situation, what: str, image: str) -> Answer:
         None,
     )
     name = str(described.get("Name", ""))
-    record = next((one for one in images() if one.name and name and one.name == name), None)
+    record = next((image for image in images() if image.name and name and image.name == name), None)
     if said and said.own:
         record = said
     record = record or (_dated(said, described) if said else None)

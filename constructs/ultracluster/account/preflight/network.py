@@ -231,7 +231,7 @@ def _pairs(situation: Situation, what: str, ids: Sequence[str]) -> Iterator[Row]
     answer = situation.client("ec2").describe_subnets(Filters=[{"Name": "subnet-id", "Values": list(ids)}])
     there = {subnet["SubnetId"]: subnet for subnet in answer["Subnets"]}
     vpc = situation.environment.network.vpc
-    missing = [one for one in ids if one not in there]
+    missing = [identifier for identifier in ids if identifier not in there]
     foreign = [one for one in there.values() if vpc and one["VpcId"] != vpc.id]
     zones = {subnet["AvailabilityZoneId"] for subnet in there.values()}
     if missing:

@@ -58,9 +58,11 @@ def _trails(situation: Situation) -> tuple[str, str]:
 def _detectors(situation: Situation) -> tuple[str, str]:
     guardduty, region = situation.client("guardduty"), situation.account.region
     ids = [
-        one for page in guardduty.get_paginator("list_detectors").paginate() for one in page["DetectorIds"]
+        identifier
+        for page in guardduty.get_paginator("list_detectors").paginate()
+        for identifier in page["DetectorIds"]
     ]
-    states = [str(guardduty.get_detector(DetectorId=one).get("Status", "")) for one in ids]
+    states = [str(guardduty.get_detector(DetectorId=identifier).get("Status", "")) for identifier in ids]
     if "ENABLED" in states:
         return f"looks for threats in {region}", ""
     return (

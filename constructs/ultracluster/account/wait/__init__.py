@@ -191,7 +191,7 @@ class Watch:
         if count > tolerated(group.wanted):
             reason = f"nodes keep failing, {count} so far, the first of them: {ended}{why}"
             return End("failed", reason, group.name, node)
-        ids = {one.id for one in group.nodes if not one.up and not one.gone}
+        ids = {node.id for node in group.nodes if not node.up and not node.gone}
         left = [one for one in failed if one in ids]
         if left and len(left) == len(ids) and group.up + len(left) >= group.wanted:
             return End("failed", failed[left[0]], group.name, left[0])
@@ -208,7 +208,7 @@ def _behind(look: Look | None) -> tuple[str, str, str]:
     for group in look.groups if look else ():
         if group.complete:
             continue
-        node = next((one for one in group.nodes if not one.up and not one.gone), None)
+        node = next((node for node in group.nodes if not node.up and not node.gone), None)
         count = f"{group.name} has {group.up} of {group.wanted} nodes ready"
         if node is None:
             return (

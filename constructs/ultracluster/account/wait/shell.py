@@ -116,8 +116,8 @@ class RunCommand:
             if row.get("PingStatus") == "Online"
         }
         silent = "its SSM Agent has not registered: it still boots, or has no way to Systems Manager"
-        answers = {one: Answer(why=silent) for one in ids if one not in online}
-        reachable = [one for one in ids if one in online]
+        answers = {identifier: Answer(why=silent) for identifier in ids if identifier not in online}
+        reachable = [identifier for identifier in ids if identifier in online]
         if not reachable:
             return answers
         sent: dict[str, Any] = ssm.send_command(

@@ -71,7 +71,9 @@ def pairs(cluster: Cluster, look: Look, nodes: Sequence[Node]) -> tuple[list[Pai
         types = dict.fromkeys(node.instance_type for node in ready)
         fabric = [kind for kind in types if efa_interfaces(cluster, kind) and _accelerated(cluster, kind)]
         for kind in fabric:
-            members = sorted((node for node in ready if node.instance_type == kind), key=lambda one: one.name)
+            members = sorted(
+                (node for node in ready if node.instance_type == kind), key=lambda node: node.name
+            )
             if not _nvidia(kind):
                 why = f"nccl-tests measures NVIDIA GPUs, and {kind} has none that this release knows"
                 left_out.append(Smoke(group.name, "not applicable", why))

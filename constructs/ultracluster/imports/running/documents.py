@@ -159,7 +159,7 @@ def _sources(answer: dict[str, Any]) -> list[str]:
     """Places of lifecycle scripts, those of the controller first."""
     found: dict[str, None] = {}
     groups: list[dict[str, Any]] = answer.get("InstanceGroups") or []
-    for one in sorted(groups, key=lambda one: "control" not in str(one.get("InstanceGroupName", ""))):
+    for one in sorted(groups, key=lambda group: "control" not in str(group.get("InstanceGroupName", ""))):
         place = str(below(one, "LifeCycleConfig").get("SourceS3Uri") or "")
         if place.startswith("s3://"):
             found[place.rstrip("/")] = None

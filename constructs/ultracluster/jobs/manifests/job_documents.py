@@ -102,11 +102,11 @@ def job_documents(
     documents = _read(text)
     jobs = [document for document in documents if kind_of(document)]
     if len(jobs) != 1:
-        found = ", ".join(f"{one['kind']} {one['metadata']['name']}" for one in jobs)
+        found = ", ".join(f"{job['kind']} {job['metadata']['name']}" for job in jobs)
         raise ValueError(
             f"the file has {len(jobs)} jobs ({found}): submit one at a time, each with what belongs to it"
             if jobs
-            else f"the file has no job: one of {', '.join(sorted({one.kind for one in KINDS}))}"
+            else f"the file has no job: one of {', '.join(sorted({kind.kind for kind in KINDS}))}"
         )
     job, notes = jobs[0], list[str]()
     kind = kind_of(job)
@@ -161,7 +161,7 @@ def _read(text: str) -> list[Manifest]:
         _check_values(one, f"document {number}", left)
         _check_object(one, number)
     # aliases become copies: a change of one must not be one of all
-    return [json.loads(json.dumps(one)) for one in documents]
+    return [json.loads(json.dumps(document)) for document in documents]
 
 
 def _check_values(value: Any, path: str, left: list[int], level: int = 0) -> None:

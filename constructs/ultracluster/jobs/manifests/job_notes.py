@@ -103,7 +103,7 @@ def _of_ray(job: dict[str, Any]) -> Iterator[str]:
             "token}` and `rayVersion` (2.52.0 or newer) below rayClusterSpec"
         )
     parts = {"head": inner.get("headGroupSpec")}
-    parts |= {f"workers {one.get('groupName', '')}": one for one in _dicts(inner.get("workerGroupSpecs"))}
+    parts |= {f"workers {spec.get('groupName', '')}": spec for spec in _dicts(inner.get("workerGroupSpecs"))}
     for name, part in parts.items():
         template = part.get("template") if isinstance(part, dict) else None
         pod = template.get("spec") if isinstance(template, dict) else None
@@ -135,11 +135,11 @@ def _of_pod(cluster: Cluster, spec: dict[str, Any], count: int, *, alone: bool) 
     selector = spec.get("nodeSelector")
     wanted = str(selector.get(_TYPE_LABEL, "")) if isinstance(selector, dict) else ""
     types = _types(cluster, wanted.removeprefix("ml."))
-    counts = sorted({one.accelerator.count for one in types if one.accelerator})
+    counts = sorted({kind.accelerator.count for kind in types if kind.accelerator})
     if counts and number > counts[-1]:
         yield f"{resource}: {number}: no node has more than {counts[-1]}, and the pods wait for ever"
         return
-    whole = [one for one in types if one.accelerator and one.accelerator.count == number]
+    whole = [kind for kind in types if kind.accelerator and kind.accelerator.count == number]
     if not whole:
         return
     kind = whole[0]
@@ -152,7 +152,7 @@ def _of_pod(cluster: Cluster, spec: dict[str, Any], count: int, *, alone: bool) 
 
 
 def _types(cluster: Cluster, wanted: str) -> list[InstanceType]:
-    found = [one for group in cluster.with_role("compute").values() for one in group.known_types]
+    found = [kind for group in cluster.with_role("compute").values() for kind in group.known_types]
     return [one for one in found if not wanted or one.name == wanted]
 
 
@@ -195,7 +195,7 @@ def _words(containers: Sequence[dict[str, Any]], *, nvidia: bool) -> Iterator[st
                 note = variable_note(str(one.get("name")), str(one.get("value", "")), nvidia=nvidia)
                 yield from [f"{named}: {note}"] if note else []
         texts = [one for key in ("command", "args") for one in _list(container.get(key))]
-        for text in (one for one in texts if isinstance(one, str)):
+        for text in (text for text in texts if isinstance(text, str)):
             yield from (f"{named}: {note}" for _, note in text_notes(text, nvidia=nvidia))
 
 

@@ -115,7 +115,7 @@ def _cordon_kubernetes(fleet: Fleet, nodes: Sequence[Node]) -> Cordoned:
     try:
         api = KubernetesApi(fleet.account, fleet.wanted.cluster_name)
         for item in api.nodes():
-            node = next((one for one in nodes if is_node(item, one)), None)
+            node = next((node for node in nodes if is_node(item, node)), None)
             if node and not item.get("spec", {}).get("unschedulable"):
                 name = str(item["metadata"]["name"])
                 _schedule(api, name, unschedulable=True)

@@ -34,7 +34,7 @@ def jobs_on_kubernetes(nodes: Sequence[Node], api: Callable[[], KubernetesApi]) 
         opened = api()
         items = opened.nodes()
         for node in nodes:
-            for item in (one for one in items if is_node(one, node)):
+            for item in (item for item in items if is_node(item, node)):
                 selector = quote(f"spec.nodeName={item['metadata']['name']}", safe="")
                 pods = opened.items(f"/api/v1/pods?fieldSelector={selector}")
                 places += [place for pod in pods if (place := _place(pod, node))]

@@ -82,7 +82,7 @@ def _layer(name: str, job: Collection[str], switches: Mapping[str, tuple[str | N
     # one id below two switches is two; it is told with what is above it
     ends = Counter(path[-1] for path in spans)
     told = {path: str(path[-1]) if ends[path[-1]] == 1 else "/".join(map(str, path)) for path in spans}
-    ordered = sorted(spans.items(), key=lambda one: (-one[1], told[one[0]]))
+    ordered = sorted(spans.items(), key=lambda item: (-item[1], told[item[0]]))
     return Layer(name, {told[path]: count for path, count in ordered}, tuple(best))
 
 

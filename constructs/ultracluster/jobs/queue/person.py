@@ -117,7 +117,7 @@ def planned(environment: Environment, wanted: str = "") -> Sequence[str]:
     user = person_of(environment, wanted) if wanted else ""
     if user:
         return user, user_document(environment, user)
-    if any(one.principals for one in environment.users.values()):
+    if any(user.principals for user in environment.users.values()):
         return "the user whose principal asks", f"{environment.stack_name('cluster')}-as-..."
     return environment.session_user, f"{environment.stack_name('cluster')}-Session..."
 

@@ -220,7 +220,7 @@ class SlurmQueue:
         return LogPart(data, str(begin + len(data)), begin + len(data) < int(words[2]), note)
 
     def cancel(self, ids: Sequence[str]) -> Mapping[str, str]:
-        wanted = [checked(one) for one in ids]
+        wanted = [checked(identifier) for identifier in ids]
         words = " ".join(wanted)
         said = self._session.run(
             f'for j in {words}; do e=$(timeout 20 scancel "$j" 2>&1); s=$?; '

@@ -58,7 +58,7 @@ def _size(groups: Sequence[Group], options: dict[str, str]) -> Iterator[str]:
     most = sum(group.most_nodes for group in groups)
     if nodes and groups and nodes > most:
         yield f"--nodes={nodes}: its partitions have {most} nodes at most, and the job cannot start"
-    counts = [one.accelerator.count for group in groups for one in group.known_types if one.accelerator]
+    counts = [kind.accelerator.count for group in groups for kind in group.known_types if kind.accelerator]
     gres = options.get("--gres", "")
     for option, value in (
         ("--gpus-per-node", options.get("--gpus-per-node", "")),
@@ -97,7 +97,7 @@ def _mounts(cluster: Cluster) -> list[str]:
 
 def _lines(groups: Sequence[Group], text: str) -> Iterator[str]:
     makers = {
-        one.accelerator.manufacturer for group in groups for one in group.known_types if one.accelerator
+        kind.accelerator.manufacturer for group in groups for kind in group.known_types if kind.accelerator
     }
     for number, note in text_notes(text, nvidia="NVIDIA" in makers):
         yield f"line {number}: {note}"

@@ -48,7 +48,7 @@ def test_a_rayjob_is_its_head_its_workers_and_what_submits_its_program(cluster: 
     job = cluster.find("rayjobs", "research", "train")
     assert job["spec"]["entrypoint"] == "python /ultracluster/program/grpo.py --steps 3"
     assert said[-1] == "program: /ultracluster/program/grpo.py"
-    assert [(one.state, one.wanted_nodes) for one in queue.jobs()] == [("waiting", 2)]
+    assert [(job.state, job.wanted_nodes) for job in queue.jobs()] == [("waiting", 2)]
 
     ray = job["spec"]["rayClusterSpec"]
     name = "train-x7k2p"

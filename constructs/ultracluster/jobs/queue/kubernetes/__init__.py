@@ -124,21 +124,21 @@ class KubernetesQueue:
     def cancel(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Each by its uid: a job of the same name that came meanwhile is another one."""
         answers: dict[str, str] = {}
-        for one in ids:
+        for identifier in ids:
             try:
-                kind, job = self._find(one)
+                kind, job = self._find(identifier)
                 options = {
                     "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground",
                     "preconditions": {"uid": job["metadata"]["uid"]},
                 }  # fmt: skip
                 path = f"{kind.place(job['metadata']['namespace'])}/{job['metadata']['name']}"
                 self._api.request(path, method="DELETE", body=options)
-                answers[one] = ""
+                answers[identifier] = ""
             except RefusedError as error:
                 gone = error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
-                answers[one] = "" if gone else str(error)
+                answers[identifier] = "" if gone else str(error)
             except (AccountError, NoSuchJobError) as error:
-                answers[one] = str(error)
+                answers[identifier] = str(error)
         return answers
 
     def first_pod(self, job_id: str) -> tuple[str, str, str] | None:
@@ -172,9 +172,9 @@ class KubernetesQueue:
         meta = job["metadata"]
         workload = next(
             (
-                one
-                for one in workloads
-                for owner in (one.get("metadata") or {}).get("ownerReferences") or []
+                workload
+                for workload in workloads
+                for owner in (workload.get("metadata") or {}).get("ownerReferences") or []
                 if owner.get("uid") == meta.get("uid")
             ),
             None,

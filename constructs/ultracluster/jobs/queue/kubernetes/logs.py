@@ -82,11 +82,13 @@ class Cursor:
 def sources(pods: Sequence[Manifest]) -> list[Source]:
     """The chain of one place of a job, the oldest first."""
     found: list[Source] = []
-    for pod in sorted(pods, key=lambda one: str(one.get("metadata", {}).get("creationTimestamp", ""))):
+    for pod in sorted(pods, key=lambda pod: str(pod.get("metadata", {}).get("creationTimestamp", ""))):
         meta, status = pod["metadata"], pod.get("status") or {}
         containers = pod.get("spec", {}).get("containers") or [{}]
         name = str(containers[0].get("name", ""))
-        state = next((one for one in container_states(pod) if one.get("name") == name), dict[str, Any]())
+        state = next(
+            (state for state in container_states(pod) if state.get("name") == name), dict[str, Any]()
+        )
         restarts = state.get("restartCount")
         restarts = restarts if isinstance(restarts, int) else 0
         now, last = state.get("state") or {}, state.get("lastState") or {}

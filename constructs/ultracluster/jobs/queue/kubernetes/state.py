@@ -109,9 +109,9 @@ def ranks_of(pods: Sequence[Manifest]) -> dict[Place, int]:
 def newest_try(pods: Sequence[Manifest]) -> list[Manifest]:
     """Of each place the pod that was made last, in the order of their places."""
     newest: dict[Place, Manifest] = {}
-    for pod in sorted(pods, key=lambda one: str(_map(one, "metadata").get("creationTimestamp", ""))):
+    for pod in sorted(pods, key=lambda pod: str(_map(pod, "metadata").get("creationTimestamp", ""))):
         newest[place_of(pod)] = pod
-    return [pod for _, pod in sorted(newest.items(), key=lambda one: one[0])]
+    return [pod for _, pod in sorted(newest.items(), key=lambda item: item[0])]
 
 
 def _digits(value: Any) -> int | None:
@@ -282,7 +282,9 @@ def _restarts(status: Manifest, pods: Sequence[Manifest]) -> int:
 def _warned(warnings: Sequence[Manifest]) -> str:
     """The newest warning about a job that has no pods: a quota or a policy that refuses them, mostly."""
     newest = max(
-        warnings, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""), default=None
+        warnings,
+        key=lambda warning: str(warning.get("lastTimestamp") or warning.get("eventTime") or ""),
+        default=None,
     )
     return f"{newest.get('reason', '')}: {newest.get('message', '')}" if newest else ""
 
@@ -295,9 +297,9 @@ def _wanted(kind: JobKind, job: Manifest) -> int | None:
         counts = [spec.get("parallelism", 1)]
     elif kind.kind == "JobSet":
         counts = [
-            _number(one.get("replicas", 1))
-            * _number(_map(_map(one, "template"), "spec").get("parallelism", 1))
-            for one in spec.get("replicatedJobs") or []
+            _number(job.get("replicas", 1))
+            * _number(_map(_map(job, "template"), "spec").get("parallelism", 1))
+            for job in spec.get("replicatedJobs") or []
         ]
     elif kind.kind == "RayJob":
         inner = _map(spec, "rayClusterSpec")
