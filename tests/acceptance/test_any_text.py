@@ -113,8 +113,8 @@ def test_the_node_says_the_same(case: str, tmp_path: Path) -> None:
         check=False,
     )
 
-    there = json.loads(done.stdout)
-    assert {(one["id"], one["outcome"]) for one in there["checks"]} - {
-        (one["id"], "pass") for one in there["checks"]
+    document = json.loads(done.stdout)
+    assert {(one["id"], one["outcome"]) for one in document["checks"]} - {
+        (one["id"], "pass") for one in document["checks"]
     } == here
-    assert done.returncode == (0 if there["verdict"] == "pass" else 1)
+    assert done.returncode == (0 if document["verdict"] == "pass" else 1)

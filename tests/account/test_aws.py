@@ -98,10 +98,10 @@ def refused(error_code: str, message: str = "", call: str = "ListClusterNodes") 
     ],
 )
 def test_every_error_is_one_plain_line(error: Exception, line: str) -> None:
-    said = explain(error)
+    explanation = explain(error)
     assert isinstance(error, (RuntimeError, *AWS_ERRORS))
-    assert line in said
-    assert "\n" not in said and "Traceback" not in said
+    assert line in explanation
+    assert "\n" not in explanation and "Traceback" not in explanation
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_parallelclusters_way_in_is_a_login_node() -> None:
 
 @mock_aws
 def test_moto_an_instance_is_its_own_target() -> None:
-    made = account()
+    aws_account = account()
     ec2 = boto3.client("ec2", "us-west-2")
     tags = [{"Key": "eks:cluster-name", "Value": "hpc"}, {"Key": "eks:nodegroup-name", "Value": "gpu"}]
     answered = ec2.run_instances(
@@ -184,8 +184,8 @@ def test_moto_an_instance_is_its_own_target() -> None:
         TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
     )  # fmt: skip
     environment = load(DEV.with_name("eks-p5en.yaml")).environment.model_copy(update={"name": "hpc"})
-    fleet = Fleet(made, resolve(environment))
-    session = sessions.open_session(made, environment.stack_names, fleet.nodes[0], None)
+    fleet = Fleet(aws_account, resolve(environment))
+    session = sessions.open_session(aws_account, environment.stack_names, fleet.nodes[0], None)
     assert session.target == answered["Instances"][0]["InstanceId"] and session.document == ""
     assert "does not exist" in session.note
 

@@ -23,11 +23,11 @@ def test_it_is_deleted_or_the_refusal_is_told(code: str) -> None:
             raise refusal(code, "why")
         return {}
 
-    made = account()
-    answer(made.client("logs"), "DeleteLogGroup", delete)
+    aws_account = account()
+    answer(aws_account.client("logs"), "DeleteLogGroup", delete)
     if code.startswith("Access"):
         with pytest.raises(AccountError, match=r"why|denied"):
-            delete_logs(made, NAME)
+            delete_logs(aws_account, NAME)
     else:
-        delete_logs(made, NAME)
+        delete_logs(aws_account, NAME)
     assert asked == [{"logGroupName": NAME}]

@@ -148,11 +148,11 @@ def event(resource: str, status: str, reason: str = "") -> dict[str, Any]:
 
 
 def test_the_likely_cause_comes_first() -> None:
-    found = Broken().examine()
-    ids = [diagnose.failure.id for diagnose in found.diagnoses]
+    examination = Broken().examine()
+    ids = [diagnose.failure.id for diagnose in examination.diagnoses]
     assert ids == ["efa-health-check", "apt-lock", "lifecycle-generic"]
     assert "quota-cluster-usage" not in ids, "a failure that a later success has mended is past"
-    assert [(fact.source, fact.where, fact.level) for fact in found.facts] == [
+    assert [(fact.source, fact.where, fact.level) for fact in examination.facts] == [
         ("stack dev-cluster", "dev-cluster (AWS::CloudFormation::Stack)", "error"),
         ("stack dev-cluster", "Cluster (AWS::SageMaker::Cluster)", "error"),
         ("cluster", "dev", "info"),
@@ -162,8 +162,8 @@ def test_the_likely_cause_comes_first() -> None:
         ("cluster events", f"gpu {NODE}", "error"),
         ("health monitoring", f"SagemakerHealthMonitoringAgent/gpu/{NODE}", "error"),
     ]
-    assert found.logs[f"LifecycleConfig/gpu/{NODE}"][-1] == "exit status 100"
-    assert not found.healthy
+    assert examination.logs[f"LifecycleConfig/gpu/{NODE}"][-1] == "exit status 100"
+    assert not examination.healthy
 
 
 def test_a_healthy_environment() -> None:
@@ -172,9 +172,9 @@ def test_a_healthy_environment() -> None:
         event("dev-cluster", "CREATE_COMPLETE"),
         event("X", "CREATE_FAILED", "odd"),
     ]
-    found = broken.examine()
-    assert found.healthy and not found.diagnoses and not found.logs
-    assert {(source.name, source.state) for source in found.sources} == {
+    examination = broken.examine()
+    assert examination.healthy and not examination.diagnoses and not examination.logs
+    assert {(source.name, source.state) for source in examination.sources} == {
         *((f"stack dev-{part}", "nothing there") for part in ("foundation", "network", "egress", "buckets")),
         ("stack dev-storage", "nothing there"),
         ("stack dev-cluster", "read"),
@@ -205,31 +205,31 @@ CALLS = (
 def test_one_refused_call_leaves_the_others(call: str, error: Exception, line: str) -> None:
     broken = Broken()
     broken.refused[call] = broken.service.raising[call] = error
-    found = broken.examine()
-    reasons = [source.why for source in found.sources if source.state == "not readable"]
-    reasons += [fact.text for fact in found.facts if fact.where == "details"]
+    examination = broken.examine()
+    reasons = [source.why for source in examination.sources if source.state == "not readable"]
+    reasons += [fact.text for fact in examination.facts if fact.where == "details"]
     assert reasons and all(line in reason for reason in reasons)
-    assert [source for source in found.sources if source.state == "read"], "nothing else was read"
-    assert found.diagnoses, "the rest still answers"
-    assert not found.healthy
+    assert [source for source in examination.sources if source.state == "read"], "nothing else was read"
+    assert examination.diagnoses, "the rest still answers"
+    assert not examination.healthy
 
 
 def test_everything_refused_is_rows_and_no_traceback() -> None:
     broken = Broken()
     for call in (*CALLS, "DescribeLogGroups"):
         broken.refused[call] = broken.service.raising[call] = refusal("AccessDeniedException")
-    found = broken.examine()
-    assert {source.state for source in found.sources} == {"not readable"} and not found.facts
+    examination = broken.examine()
+    assert {source.state for source in examination.sources} == {"not readable"} and not examination.facts
 
 
 def test_logs_of_a_cluster_that_is_gone_are_still_read() -> None:
     broken = Broken()
     broken.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
-    found = broken.examine()
+    examination = broken.examine()
     assert "there is no HyperPod cluster dev" in next(
-        source.why for source in found.sources if source.name == "cluster dev"
+        source.why for source in examination.sources if source.name == "cluster dev"
     )
-    assert found.logs and found.diagnoses[0].failure.id == "apt-lock"
+    assert examination.logs and examination.diagnoses[0].failure.id == "apt-lock"
 
 
 def test_a_node_without_a_log_failed_before_its_script() -> None:
@@ -259,16 +259,19 @@ def test_a_node_without_a_log_failed_before_its_script() -> None:
 def test_the_clusters_own_words(changes: dict[str, Any], text: str) -> None:
     broken = Broken(healthy=True)
     broken.service.cluster |= changes
-    found = broken.examine()
-    assert any(text in fact.text for fact in found.facts if fact.level != "info") and not found.healthy
+    examination = broken.examine()
+    assert (
+        any(text in fact.text for fact in examination.facts if fact.level != "info")
+        and not examination.healthy
+    )
 
 
 def test_classic_provisioning_has_no_events() -> None:
     broken = Broken(healthy=True)
     del broken.service.cluster["NodeProvisioningMode"]
     broken.service.raising["ListClusterEvents"] = refusal("ValidationException")
-    found = broken.examine()
-    assert found.healthy and "only continuous provisioning" in str(found.sources)
+    examination = broken.examine()
+    assert examination.healthy and "only continuous provisioning" in str(examination.sources)
 
 
 @pytest.fixture
@@ -302,14 +305,14 @@ def test_text_is_as_reviewed(run: Callable[..., Any]) -> None:
 
 def test_json_holds_everything(run: Callable[..., Any]) -> None:
     result = run(Broken().account, "--json")
-    found = json.loads(result.stdout)
-    assert found["causes"][0]["id"] == "efa-health-check" and not found["healthy"]
-    assert found["causes"][0]["evidence"] == [f"nodes: gpu {NODE}", f"cluster events: gpu {NODE}"]
-    assert found["facts"][0]["when"] == "2026-11-20T08:00:00+00:00"
-    assert set(found) == {
+    document = json.loads(result.stdout)
+    assert document["causes"][0]["id"] == "efa-health-check" and not document["healthy"]
+    assert document["causes"][0]["evidence"] == [f"nodes: gpu {NODE}", f"cluster events: gpu {NODE}"]
+    assert document["facts"][0]["when"] == "2026-11-20T08:00:00+00:00"
+    assert set(document) == {
         "schema", "healthy", "deployed", "causes", "benign", "facts", "logs", "sources",
     }  # fmt: skip
-    assert found["deployed"] is True
+    assert document["deployed"] is True
 
 
 def test_healthy_and_unknown_say_so(run: Callable[..., Any]) -> None:
@@ -325,11 +328,11 @@ def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> Non
     broken = Broken(healthy=True)
     broken.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
     broken.streams[f"LifecycleConfig/gpu/{NODE}"] = ["READY in 40 s"]
-    found = examine(
+    examination = examine(
         broken.account, resolve(load(DEV).environment), nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
     )
-    assert found.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
-    assert found.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]
+    assert examination.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
+    assert examination.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]
 
 
 def test_what_was_never_deployed_is_called_so(run: Callable[..., Any]) -> None:
@@ -359,8 +362,8 @@ class Throttled(Broken):
 
 def test_a_throttled_account_is_answered_within_the_budget() -> None:
     throttled = Throttled()
-    found = examine(throttled.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
+    examination = examine(throttled.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
     throttled.over.set()
-    stacks = [source for source in found.sources if source.name.startswith("stack ")]
+    stacks = [source for source in examination.sources if source.name.startswith("stack ")]
     assert stacks and all("no answer within 3 seconds" in stack.why for stack in stacks)
-    assert found.deployed is None and found.diagnoses, "the cluster's own words were not heard"
+    assert examination.deployed is None and examination.diagnoses, "the cluster's own words were not heard"

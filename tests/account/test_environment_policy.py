@@ -48,8 +48,8 @@ def test_only_the_environments_own_grafana_is_filled(
     grafana: dict[str, str], resource: str, by_tag: bool
 ) -> None:
     cluster = resolve(environment({"observability": {"grafana": grafana}}, base="eks-p5en"))
-    made = environment_policy(cluster, {"act": ACTIONS["act"]}, Deployed(account="111122223333"))
-    own = [one for one in made if "grafana:UpdatePermissions" in one["Action"]]
+    policy = environment_policy(cluster, {"act": ACTIONS["act"]}, Deployed(account="111122223333"))
+    own = [one for one in policy if "grafana:UpdatePermissions" in one["Action"]]
     assert own
     for one in own:
         assert one["Resource"] == [f"arn:aws:grafana:us-east-2:111122223333:{resource}"]
@@ -355,5 +355,5 @@ def test_without_metrics_nobody_may_ask_for_them() -> None:
 def reads(changes: dict[str, Any]) -> dict[str, list[str]]:
     """Resources by action of the group `read`."""
     cluster = resolve(environment({"account": "111122223333", **changes}, base="dev"))
-    made = environment_policy(cluster, {"read": ACTIONS["read"]}, None)
-    return {action: one["Resource"] for one in made for action in one["Action"]}
+    policy = environment_policy(cluster, {"read": ACTIONS["read"]}, None)
+    return {action: one["Resource"] for one in policy for action in one["Action"]}

@@ -27,8 +27,8 @@ def decoded(text: str) -> tuple[str, dict[str, list[str]]]:
 def test_the_token_is_the_one_that_the_aws_cli_makes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
-    made = account("us-east-2")
-    host, ours = decoded(token(made, "train"))
+    aws_account = account("us-east-2")
+    host, ours = decoded(token(aws_account, "train"))
     command = [
         "aws",
         "eks",
@@ -49,5 +49,5 @@ def test_the_token_is_the_one_that_the_aws_cli_makes(monkeypatch: pytest.MonkeyP
         same = ours[name] == theirs[name]
         assert same or (name == "X-Amz-Credential" and ours[name][0][:20] == theirs[name][0][:20])
     assert "x-k8s-aws-id" in ours["X-Amz-SignedHeaders"][0]
-    plain = made.client("sts").generate_presigned_url("get_caller_identity")
+    plain = aws_account.client("sts").generate_presigned_url("get_caller_identity")
     assert "x-k8s-aws-id" not in plain, "the header is of that one request"

@@ -253,14 +253,14 @@ def test_an_answer(
     unit: str,
 ) -> None:
     service.lists(code, *products, filters=equal(**filters) if filters else ANY)
-    found = service.ask(key)
+    prices = service.ask(key)
 
     if not usd:
-        assert found.figures == {}
-        assert found.faults == [f"{key}: the price list of {code} has none for us-west-2{INSTEAD}"]
+        assert prices.figures == {}
+        assert prices.faults == [f"{key}: the price list of {code} has none for us-west-2{INSTEAD}"]
         return
-    assert found.faults == []
-    figure = found.figures[key]
+    assert prices.faults == []
+    figure = prices.figures[key]
     assert (figure.usd, figure.unit, figure.region) == (usd, unit, "us-west-2")
     assert (figure.live, figure.old(TODAY), figure.date) == (True, False, TODAY)
     assert figure.source.startswith(f"AWS Price List, {code} ")
@@ -280,10 +280,10 @@ def test_two_prices_are_no_answer(service: Service) -> None:
         product("USW2-BoxUsage:m5.large", "0.096"),
         product("BoxUsage:m5.large", "0.1", sku="SKU2"),
     )
-    found = service.ask("ec2.m5.large")
+    prices = service.ask("ec2.m5.large")
 
-    assert found.figures == {}
-    assert found.faults == [
+    assert prices.figures == {}
+    assert prices.faults == [
         f"ec2.m5.large: the price list of AmazonEC2 has several (0.096, 0.1){INSTEAD}",
     ]
 
@@ -291,10 +291,10 @@ def test_two_prices_are_no_answer(service: Service) -> None:
 @pytest.mark.parametrize("answer", ["{", "[]", '{"product": 3, "terms": {"OnDemand": []}}'])
 def test_an_answer_that_makes_no_sense(service: Service, answer: str) -> None:
     service.lists("AmazonEC2", answer)
-    found = service.ask("ec2.m5.large")
+    prices = service.ask("ec2.m5.large")
 
-    assert found.figures == {}
-    assert len(found.faults) == 1
+    assert prices.figures == {}
+    assert len(prices.faults) == 1
 
 
 def test_spot_is_asked_in_the_zone(service: Service) -> None:
@@ -315,11 +315,11 @@ def test_spot_is_asked_in_the_zone(service: Service) -> None:
             "StartTime": ANY,
         },
     )
-    found = service.ask("spot.p5.48xlarge")
+    prices = service.ask("spot.p5.48xlarge")
 
-    figure = found.figures["spot.p5.48xlarge"]
+    figure = prices.figures["spot.p5.48xlarge"]
     assert (figure.usd, figure.source) == (20.25, "EC2 Spot price in usw2-az2")
-    assert found.table == {("spot.p5.48xlarge", "usw2-az2"): figure}
+    assert prices.table == {("spot.p5.48xlarge", "usw2-az2"): figure}
 
 
 def rate(usd: str, *, usage: str = "USW2-BoxUsage:p5.48xlarge", years: int = 1) -> dict[str, Any]:
@@ -368,25 +368,25 @@ def test_a_savings_plan_is_asked_for_a_year_without_a_fee(service: Service) -> N
 )
 def test_rates_that_are_not_one_are_not_used(service: Service, rows: list[dict[str, Any]], said: str) -> None:
     service.plans.add_response("describe_savings_plans_offering_rates", {"searchResults": rows})
-    found = service.ask(PLAN)
+    prices = service.ask(PLAN)
 
-    assert found.figures == {} and said in found.faults[0]
+    assert prices.figures == {} and said in prices.faults[0]
 
 
 def test_a_refused_savings_plan_costs_the_others_nothing(service: Service) -> None:
     service.plans.add_client_error("describe_savings_plans_offering_rates", "AccessDeniedException", "no")
     service.lists("AmazonEC2", product("USW2-BoxUsage:m5.large", "0.096"))
-    found = service.ask(PLAN, "savings-1y.m5.large", "ec2.m5.large")
+    prices = service.ask(PLAN, "savings-1y.m5.large", "ec2.m5.large")
 
-    assert list(found.figures) == ["ec2.m5.large"]
-    assert found.faults == [f"no live Savings Plans prices: {found.faults[0].partition(': ')[2]}"]
+    assert list(prices.figures) == ["ec2.m5.large"]
+    assert prices.faults == [f"no live Savings Plans prices: {prices.faults[0].partition(': ')[2]}"]
 
 
 def test_no_spot_price(service: Service) -> None:
     service.ec2.add_response("describe_spot_price_history", {"SpotPriceHistory": []})
-    found = service.ask("spot.p5e.48xlarge")
+    prices = service.ask("spot.p5e.48xlarge")
 
-    assert found.faults == [
+    assert prices.faults == [
         f"spot.p5e.48xlarge: EC2 has no Spot price in usw2-az2{INSTEAD}",
     ]
 
@@ -406,31 +406,31 @@ def test_what_no_price_list_has_is_not_asked(service: Service, key: str) -> None
 def test_a_service_that_refuses_is_not_asked_again_and_the_others_are(service: Service) -> None:
     service.pricing.add_client_error("get_products", "AccessDeniedException", "no")
     service.ec2.add_client_error("describe_spot_price_history", "RequestLimitExceeded", "slow down")
-    found = service.ask("nat", "ec2.m5.large", "spot.p5.48xlarge", "spot.p4d.24xlarge", "ipv4")
+    prices = service.ask("nat", "ec2.m5.large", "spot.p5.48xlarge", "spot.p4d.24xlarge", "ipv4")
 
-    assert found.figures == {}
-    assert len(found.faults) == 2
-    assert found.faults[0].startswith("no live list prices: ")
-    assert "GetProducts" in found.faults[0]
-    assert found.faults[1].startswith("no live Spot prices: ")
-    assert "throttled" in found.faults[1]
+    assert prices.figures == {}
+    assert len(prices.faults) == 2
+    assert prices.faults[0].startswith("no live list prices: ")
+    assert "GetProducts" in prices.faults[0]
+    assert prices.faults[1].startswith("no live Spot prices: ")
+    assert "throttled" in prices.faults[1]
 
 
 def test_a_question_that_is_refused_leaves_the_others(service: Service) -> None:
     service.pricing.add_client_error("get_products", "NotFoundException", "no such service")
     service.lists("AmazonVPC", product("USW2-PublicIPv4:InUseAddress", "0.005"))
-    found = service.ask("nat", "ipv4")
+    prices = service.ask("nat", "ipv4")
 
-    assert list(found.figures) == ["ipv4"]
-    assert found.faults[0].startswith("nat: ")
+    assert list(prices.figures) == ["ipv4"]
+    assert prices.faults[0].startswith("nat: ")
 
 
 def test_expired_credentials_end_the_questions(service: Service) -> None:
     service.pricing.add_client_error("get_products", "ExpiredTokenException", "expired")
-    found = service.ask("nat", "spot.p5.48xlarge", "ipv4")
+    prices = service.ask("nat", "spot.p5.48xlarge", "ipv4")
 
-    assert len(found.faults) == 1
-    assert found.faults[0].startswith("no live prices: ")
+    assert len(prices.faults) == 1
+    assert prices.faults[0].startswith("no live prices: ")
 
 
 def test_no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -30,8 +30,8 @@ CREATE = Step(action="create", why="the cluster has no extension sagemaker-obser
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    made = account("us-west-2")
-    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    aws_account = account("us-west-2")
+    monkeypatch.setattr(aws, "Account", lambda **_: aws_account)
 
     def invoke(
         step: Step | Exception, *words: str, found: Found | None = None, kind: str = "hyperpod"

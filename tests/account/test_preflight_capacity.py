@@ -83,10 +83,10 @@ BLOCK = {"ReservationType": "capacity-block", "EndDate": NOW + timedelta(days=30
 def test_a_capacity_block(changes: dict[str, Any], what: str, level: str, says: str) -> None:
     world = World(environment("pcs-p6-b200", "train", CapacityBlock(kind="capacity-block", id=CR)))
     world.reservations = [reservation(**{**BLOCK, **changes})]
-    found = ask(world)
-    assert found[what].level == level and says in found[what].found
-    assert (found[what].do == "") == (level == "green")
-    bad = {key for key, row in found.items() if row.level != "green"} - {"start of train"}
+    rows = ask(world)
+    assert rows[what].level == level and says in rows[what].found
+    assert (rows[what].do == "") == (level == "green")
+    bad = {key for key, row in rows.items() if row.level != "green"} - {"start of train"}
     assert bad == ({what} if level != "green" else set())
 
 
@@ -195,9 +195,9 @@ def test_open_reservations_that_nodes_do_not_match_are_not_counted(
 ) -> None:
     world = World(environment("pcs-p6-b200", "train", Reservation(kind="reservation")))
     world.reservations = [reservation(InstanceMatchCriteria="open", **changes)]
-    found = ask(world)
-    assert found["for train"].level == "yellow" and f"is not counted: {says}" in found["for train"].found
-    assert "no active one" in found["open reservations for train"].found
+    rows = ask(world)
+    assert rows["for train"].level == "yellow" and f"is not counted: {says}" in rows["for train"].found
+    assert "no active one" in rows["open reservations for train"].found
 
 
 def test_a_block_is_not_a_reservation() -> None:
@@ -346,9 +346,9 @@ def part(**changes: Any) -> dict[str, Any]:
 def test_a_training_plan(changes: dict[str, Any], what: str, level: str, says: str) -> None:
     world = World(environment("prod", "train", TrainingPlan(kind="training-plan", arn=PLAN)))
     world.plans = {"foundation-model-q1": plan(**changes)}
-    found = ask(world)
-    assert found[what].level == level and says in found[what].found
-    bad = {key for key, row in found.items() if row.level != "green"}
+    rows = ask(world)
+    assert rows[what].level == level and says in rows[what].found
+    bad = {key for key, row in rows.items() if row.level != "green"}
     assert bad == ({what} if level != "green" else set())
 
 

@@ -46,25 +46,25 @@ def forget(made: World, *names: str) -> None:
 
 
 def test_the_newest_image_of_the_pinned_date_is_green_and_says_how_to_keep_it() -> None:
-    found = ask(world("eks-p5en"))
+    rows = ask(world("eks-p5en"))
 
     for name in ("system", "train"):
-        row = found[f"image of {name}"]
+        row = rows[f"image of {name}"]
         assert row.level == "green" and "1.34.12-20261012, the newest" in row.found
         assert "software lock --for eks-p5en" in row.found
-    assert found["first boot of train"] == Row("first boot of train", "green", "installs nothing")
-    assert "first boot of system" not in found
+    assert rows["first boot of train"] == Row("first boot of train", "green", "installs nothing")
+    assert "first boot of system" not in rows
 
 
 def test_a_newer_image_than_the_pinned_date_would_boot_and_is_judged_by_the_newest_known() -> None:
     made = world("eks-trn2")
     made.public_parameter(f"{EKS}/neuron/recommended/release_version", "1.34.13-20261118")
-    found = ask(made)
+    rows = ask(made)
 
-    row = found["image of trn2"]
+    row = rows["image of trn2"]
     assert row.level == "yellow" and "1.34.13-20261118, would boot, 20261012 is pinned" in row.found
     assert "node_image_release: 1.34.13-20261118" in row.do
-    assert "judged by eks-al2023-neuron-1.34-x86_64-20261012" in found["first boot of trn2"].found
+    assert "judged by eks-al2023-neuron-1.34-x86_64-20261012" in rows["first boot of trn2"].found
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_a_newer_image_than_the_pinned_date_would_boot_and_is_judged_by_the_newe
 def test_a_release_in_full_is_looked_for(release: str, level: str, says: str) -> None:
     made = world("eks-trn2", {RELEASE: release})
     made.public_parameter(f"{EKS}/neuron/recommended/release_version", "1.34.13-20261118")
-    found = ask(made)
+    rows = ask(made)
 
-    assert found["image of trn2"].level == level and says in found["image of trn2"].found
-    assert ("first boot of trn2" in found) is (level == "green")
+    assert rows["image of trn2"].level == level and says in rows["image of trn2"].found
+    assert ("first boot of trn2" in rows) is (level == "green")
 
 
 def test_an_image_that_field_reports_call_bad_is_yellow() -> None:
@@ -128,10 +128,10 @@ def test_an_older_hyperpod_image_is_judged_by_its_own_record() -> None:
 def test_a_parameter_that_hyperpod_does_not_have_is_unknown_and_no_harm() -> None:
     made = world("dev")
     forget(made, HYPERPOD)
-    found = ask(made)
+    rows = ask(made)
 
-    assert found["image of controller, login, gpu"].level == "unknown"
-    assert found["first boot of gpu"].level == "green"
+    assert rows["image of controller, login, gpu"].level == "unknown"
+    assert rows["first boot of gpu"].level == "green"
 
 
 @pytest.mark.parametrize(("release", "level"), [("2.1.0", "green"), ("9.9.9", "unknown")])
@@ -159,12 +159,12 @@ def test_parallelclusters_official_image_is_found_by_its_name() -> None:
 
 
 def test_a_release_of_parallelcluster_without_image_is_red() -> None:
-    found = ask(world("parallelcluster-p5", {"orchestrator.version": "3.16.4"}))
-    row = found["image of head, login, reserved, more"]
+    rows = ask(world("parallelcluster-p5", {"orchestrator.version": "3.16.4"}))
+    row = rows["image of head, login, reserved, more"]
 
     assert row.level == "red"
     assert "no official image aws-parallelcluster-3.16.4-ubuntu-2204-lts-hvm-x86_64-*" in row.found
-    assert "first boot of head" not in found
+    assert "first boot of head" not in rows
 
 
 def test_an_image_of_ones_own_is_unknown() -> None:

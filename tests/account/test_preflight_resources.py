@@ -56,9 +56,9 @@ def test_a_network_that_fits() -> None:
     made.ec2.authorize_security_group_ingress(GroupId=made.group, IpPermissions=made.to_itself)
     made.ec2.authorize_security_group_egress(GroupId=made.group, IpPermissions=made.to_itself)
     made.ec2.modify_vpc_attribute(VpcId=made.vpc, EnableDnsHostnames={"Value": True})
-    found = ask(network, World(made.environment()))
-    assert {row.level for row in found.values()} == {"green"}, found
-    assert "32763 free" in found[f"subnet {made.subnet} addresses"].found
+    rows = ask(network, World(made.environment()))
+    assert {row.level for row in rows.values()} == {"green"}, rows
+    assert "32763 free" in rows[f"subnet {made.subnet} addresses"].found
 
 
 @pytest.mark.parametrize("missing", ["ingress", "egress"])
@@ -68,12 +68,12 @@ def test_efa_wants_both_self_rules(missing: str) -> None:
         made.ec2.authorize_security_group_ingress(GroupId=made.group, IpPermissions=made.to_itself)
     else:
         made.ec2.authorize_security_group_egress(GroupId=made.group, IpPermissions=made.to_itself)
-    found = ask(network, World(made.environment()))
-    row = found[f"security group {made.group} self {missing}"]
+    rows = ask(network, World(made.environment()))
+    row = rows[f"security group {made.group} self {missing}"]
     assert row.level == "red" and f"authorize-security-group-{missing}" in row.do
     other = "egress" if missing == "ingress" else "ingress"
     # all traffic to 0.0.0.0/0, which every new group has, does not count
-    assert found[f"security group {made.group} self {other}"].level == "green"
+    assert rows[f"security group {made.group} self {other}"].level == "green"
 
 
 def test_wrong_zone_cidr_and_dns() -> None:
@@ -128,8 +128,8 @@ def test_a_subnet_without_room() -> None:
         name: group.model_copy(update={"count": 100}) if group.role == "compute" else group
         for name, group in environment.node_groups.items()
     }
-    found = ask(network, World(environment.model_copy(update={"node_groups": groups})))
-    row = found[f"subnet {made.subnet} addresses"]
+    rows = ask(network, World(environment.model_copy(update={"node_groups": groups})))
+    row = rows[f"subnet {made.subnet} addresses"]
     assert row.level == "red" and row.found.startswith("11 free")
 
 
@@ -141,8 +141,8 @@ def test_what_is_not_there_is_red(field: str) -> None:
         "subnet": ExistingSubnet(id="subnet-0123456789abcdef0", cidr="10.0.0.0/17"),
         "security_group": ExistingSecurityGroup(id="sg-0123456789abcdef0"),
     }
-    found = ask(network, World(made.environment(**{field: absent[field]})))
-    reds = [row for what, row in found.items() if absent[field].id in what]
+    rows = ask(network, World(made.environment(**{field: absent[field]})))
+    reds = [row for what, row in rows.items() if absent[field].id in what]
     assert [row.level for row in reds] == ["red"] and "NotFound" in reds[0].found
 
 
@@ -151,9 +151,9 @@ def test_a_closed_network_lists_missing_endpoints() -> None:
     made.ec2.create_vpc_endpoint(
         VpcId=made.vpc, ServiceName=f"com.amazonaws.{REGION}.logs", VpcEndpointType="Interface"
     )
-    found = ask(network, World(made.environment(egress="closed")))
-    assert found["endpoint ssm"].level == "red" and "com.amazonaws.us-west-2.ssm" in found["endpoint ssm"].do
-    assert "endpoint logs" not in found
+    rows = ask(network, World(made.environment(egress="closed")))
+    assert rows["endpoint ssm"].level == "red" and "com.amazonaws.us-west-2.ssm" in rows["endpoint ssm"].do
+    assert "endpoint logs" not in rows
 
 
 def test_a_nat_gateway_that_exists() -> None:
@@ -215,8 +215,8 @@ def test_a_lustre_file_system_that_fits() -> None:
     made = Made()
     world = World(with_lustre(made))
     world.file_systems = [file_system(made)]
-    found = ask(storage, world)
-    assert {row.level for row in found.values()} == {"green"}, found
+    rows = ask(storage, world)
+    assert {row.level for row in rows.values()} == {"green"}, rows
     assert ask(network, world)["security group of Lustre"].level == "green"
 
 
@@ -247,8 +247,8 @@ def test_a_file_system_in_another_zone_and_network() -> None:
     far = made.ec2.create_subnet(VpcId=made.vpc, CidrBlock="10.7.0.0/24", AvailabilityZone="us-west-2b")
     world = World(with_lustre(made))
     world.file_systems = [file_system(made, SubnetIds=[far["Subnet"]["SubnetId"]])]
-    found = ask(storage, world)
-    assert found[f"Lustre {FS} zone"].level == "red" and found[f"Lustre {FS} network"].level == "red"
+    rows = ask(storage, world)
+    assert rows[f"Lustre {FS} zone"].level == "red" and rows[f"Lustre {FS} network"].level == "red"
 
 
 def test_a_file_system_that_is_gone() -> None:
@@ -329,14 +329,14 @@ def test_whether_a_linked_bucket_lets_fsx_in(
         rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key}}
         s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration={"Rules": [rule]})
 
-    found = ask(storage, World(environment))
+    rows = ask(storage, World(environment))
 
     assert {
-        part: found[f"bucket {bucket} {part}"].level for part in ("policy", "key")
-        if f"bucket {bucket} {part}" in found
+        part: rows[f"bucket {bucket} {part}"].level for part in ("policy", "key")
+        if f"bucket {bucket} {part}" in rows
     } == levels  # fmt: skip
     if "OnlyUs" in str(statements):
-        assert "OnlyUs" in found[f"bucket {bucket} policy"].found
+        assert "OnlyUs" in rows[f"bucket {bucket} policy"].found
 
 
 def test_a_bucket_that_cannot_be_looked_into_says_so() -> None:
@@ -378,8 +378,8 @@ def test_roles_that_the_file_names() -> None:
     orchestrator = environment.orchestrator.model_copy(update={"admins": arns})
     world = World(environment.model_copy(update={"orchestrator": orchestrator}))
     furnish(world)
-    found = ask(roles, world)
-    assert found[arns[0]].level == "green" and found[arns[1]].level == "red"
+    rows = ask(roles, world)
+    assert rows[arns[0]].level == "green" and rows[arns[1]].level == "red"
     world.refused["iam", "GetUser"] = refusal("AccessDenied", "", "GetUser")
     world.refuse("iam", "GetUser", "AccessDenied")
-    assert found[arns[0]].level == "green" and ask(roles, world)[arns[1]].level == "unknown"
+    assert rows[arns[0]].level == "green" and ask(roles, world)[arns[1]].level == "unknown"

@@ -23,9 +23,9 @@ def ask(world: World) -> dict[str, Row]:
 
 
 def test_an_account_that_is_watched(world: World) -> None:
-    found = ask(world)
-    assert list(found) == WHAT and {row.level for row in found.values()} == {"green"}
-    assert found["CloudTrail"].found == "trail organization logs what is done in us-west-2"
+    rows = ask(world)
+    assert list(rows) == WHAT and {row.level for row in rows.values()} == {"green"}
+    assert rows["CloudTrail"].found == "trail organization logs what is done in us-west-2"
 
 
 def nothing(world: World) -> None:

@@ -34,7 +34,7 @@ Run = Callable[..., Any]
 
 def pcs(*, jwt_key: bool = True, stored: str | None = None, endpoints: Any = ENDPOINTS) -> aws.Account:
     """An account with a cluster, as PCS and Secrets Manager answer."""
-    made = account("us-east-2")
+    aws_account = account("us-east-2")
 
     def cluster(asked: dict[str, Any]) -> dict[str, Any]:
         assert asked == {"clusterIdentifier": "pcs-p6-b200"}
@@ -56,9 +56,9 @@ def pcs(*, jwt_key: bool = True, stored: str | None = None, endpoints: Any = END
             raise refusal("AccessDeniedException", "not authorized", "GetSecretValue")
         return {"SecretString": stored}
 
-    answer(made.client("pcs"), "GetCluster", cluster)
-    answer(made.client("secretsmanager"), "GetSecretValue", value)
-    return made
+    answer(aws_account.client("pcs"), "GetCluster", cluster)
+    answer(aws_account.client("secretsmanager"), "GetSecretValue", value)
+    return aws_account
 
 
 @pytest.fixture

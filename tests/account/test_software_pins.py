@@ -27,10 +27,10 @@ RUNS = {"CurrentImageReleaseVersion": "2.1.0"}
 def found(
     changes: dict[str, Any], *groups: dict[str, Any], names: tuple[str, ...] = ()
 ) -> dict[str, Outcome]:
-    made = account()
-    HyperPod(made, InstanceGroups=list(groups))
+    aws_account = account()
+    HyperPod(aws_account, InstanceGroups=list(groups))
     cluster = resolve(loaded(changed(environment_data("dev"), changes)).environment)
-    outcomes = software_pins.pins(read_cluster(made, "dev"), cluster.in_service, names)
+    outcomes = software_pins.pins(read_cluster(aws_account, "dev"), cluster.in_service, names)
     return {outcome.group: outcome for outcome in outcomes}
 
 
@@ -73,9 +73,9 @@ def test_the_lines_are_yaml_of_the_file() -> None:
 
 
 def test_from_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = account()
-    service = HyperPod(made, InstanceGroups=[GPU])
-    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    aws_account = account()
+    service = HyperPod(aws_account, InstanceGroups=[GPU])
+    monkeypatch.setattr(aws, "Account", lambda **_: aws_account)
     words = ["nodes", "list", "--pins", str(ROOT / "environments" / "dev.yaml"), "--group", "gpu"]
     shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0 and 'image_release: "2.1.0"' in shown.output

@@ -47,9 +47,9 @@ def old(name: str, count: int, role: str | None, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def service() -> tuple[Account, HyperPod]:
-    made = account()
+    aws_account = account()
     groups = [old("gpu", 8, "Compute"), old("login", 1, "Login"), old("controller", 1, "Controller")]
-    cluster = HyperPod(made, InstanceGroups=groups)
+    cluster = HyperPod(aws_account, InstanceGroups=groups)
 
     def begin(asked: dict[str, Any]) -> None:
         name = asked["InstanceGroups"][0]["InstanceGroupName"]
@@ -63,7 +63,7 @@ def service() -> tuple[Account, HyperPod]:
         cluster.later = [lambda: None, finish]
 
     cluster.on_update = begin
-    return made, cluster
+    return aws_account, cluster
 
 
 def asked(cluster: HyperPod) -> list[str]:
@@ -110,10 +110,12 @@ def test_a_failed_group_ends_the_run(run: Callable[..., Any], service: Any, endi
 
 
 def test_a_lost_answer_is_not_known(run: Callable[..., Any]) -> None:
-    made = account()
-    cluster = HyperPod(made, InstanceGroups=[old("controller", 1, "Controller"), old("gpu", 8, "Compute")])
+    aws_account = account()
+    cluster = HyperPod(
+        aws_account, InstanceGroups=[old("controller", 1, "Controller"), old("gpu", 8, "Compute")]
+    )
     cluster.raising["UpdateClusterSoftware"] = ReadTimeoutError(endpoint_url="https://api.sagemaker")
-    result = run(made, "--yes")
+    result = run(aws_account, "--yes")
     assert result.exit_code == 3 and "controller: unknown: " in result.output
     assert "gpu: refused: not updated, because it is not known whether controller is" in result.output
 
@@ -127,10 +129,12 @@ def test_a_lost_answer_is_not_known(run: Callable[..., Any]) -> None:
     ],
 )
 def test_a_refused_request_is_a_row(run: Callable[..., Any], error: Exception, line: str) -> None:
-    made = account()
-    cluster = HyperPod(made, InstanceGroups=[old("controller", 1, "Controller"), old("gpu", 8, "Compute")])
+    aws_account = account()
+    cluster = HyperPod(
+        aws_account, InstanceGroups=[old("controller", 1, "Controller"), old("gpu", 8, "Compute")]
+    )
     cluster.raising["UpdateClusterSoftware"] = error
-    result = run(made, "--yes")
+    result = run(aws_account, "--yes")
     assert result.exit_code == 1 and line in result.output and "Traceback" not in result.output
     assert "gpu: refused: not updated, because controller failed" in result.output
 
@@ -156,18 +160,18 @@ def test_a_refused_request_is_a_row(run: Callable[..., Any], error: Exception, l
     ],
 )
 def test_what_is_updated(entry: dict[str, Any], wanted: dict[str, Any], result: str, why: str) -> None:
-    made = account()
+    aws_account = account()
     one = {key: value for key, value in old("gpu", 8, "Compute", **entry).items() if value is not None}
-    HyperPod(made, InstanceGroups=[one])
-    cluster = read_cluster(made, "dev")
+    HyperPod(aws_account, InstanceGroups=[one])
+    cluster = read_cluster(aws_account, "dev")
     outcome = software_update.judge(cluster, [], **wanted)[0]
     assert outcome.result == result and why in outcome.why
 
 
 def test_a_cluster_that_changes_is_left_alone(run: Callable[..., Any]) -> None:
-    made = account()
-    cluster = HyperPod(made, ClusterStatus="Updating")
-    result = run(made, "--yes")
+    aws_account = account()
+    cluster = HyperPod(aws_account, ClusterStatus="Updating")
+    result = run(aws_account, "--yes")
     assert result.exit_code == 1 and "updated when it is InService" in result.output and not cluster.asked
 
 
@@ -185,9 +189,9 @@ def test_a_cluster_that_changes_is_left_alone(run: Callable[..., Any]) -> None:
     ],
 )
 def test_nothing_is_asked(run: Callable[..., Any], words: list[str], code: int, line: str) -> None:
-    made = account()
-    cluster = HyperPod(made)
-    result = run(made, *words)
+    aws_account = account()
+    cluster = HyperPod(aws_account)
+    result = run(aws_account, *words)
     assert result.exit_code == code and line in result.output and not cluster.asked
 
 
@@ -200,7 +204,9 @@ def test_an_update_that_takes_too_long_goes_on_without_us(run: Callable[..., Any
 
 
 def test_the_environment_file_knows_the_roles_of_older_clusters(run: Callable[..., Any]) -> None:
-    made = account()
-    HyperPod(made, InstanceGroups=[old("gpu", 8, None), old("login", 1, None), old("controller", 1, None)])
-    result = run(made, "--dry-run")
+    aws_account = account()
+    HyperPod(
+        aws_account, InstanceGroups=[old("gpu", 8, None), old("login", 1, None), old("controller", 1, None)]
+    )
+    result = run(aws_account, "--dry-run")
     assert [line.split(":")[0] for line in result.output.splitlines()] == ["controller", "login", "gpu"]

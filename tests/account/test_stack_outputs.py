@@ -22,9 +22,9 @@ STACK = {
 @pytest.fixture
 def deployed() -> Callable[[Callable[[dict[str, Any]], dict[str, Any]]], Account]:
     def with_answer(describe: Callable[[dict[str, Any]], dict[str, Any]]) -> Account:
-        found = account()
-        answer(found.client("cloudformation"), "DescribeStacks", describe)
-        return found
+        aws_account = account()
+        answer(aws_account.client("cloudformation"), "DescribeStacks", describe)
+        return aws_account
 
     return with_answer
 

@@ -28,10 +28,10 @@ def test_states_that_are_at_work() -> None:
         stack = {"StackName": name, "StackStatus": states[name], "CreationTime": BORN, **changed}
         return {"Stacks": [stack]}
 
-    made = account()
-    answer(made.client("cloudformation"), "DescribeStacks", describe)
+    aws_account = account()
+    answer(aws_account.client("cloudformation"), "DescribeStacks", describe)
 
-    assert [str(one) for one in stacks_at_work(made, [*states, "gone"])] == [
+    assert [str(one) for one in stacks_at_work(aws_account, [*states, "gone"])] == [
         "a is UPDATE_IN_PROGRESS since 2026-11-22 18:20 UTC",
         "c is UPDATE_COMPLETE_CLEANUP_IN_PROGRESS since 2026-11-22 18:20 UTC",
         "f is CREATE_IN_PROGRESS since 2026-11-01 08:00 UTC",
@@ -42,7 +42,7 @@ def test_a_refusal_is_an_error() -> None:
     def refuse(asked: dict[str, Any]) -> dict[str, Any]:
         raise refusal("AccessDenied", "not yours")
 
-    made = account()
-    answer(made.client("cloudformation"), "DescribeStacks", refuse)
+    aws_account = account()
+    answer(aws_account.client("cloudformation"), "DescribeStacks", refuse)
     with pytest.raises(AccountError, match="access denied"):
-        stacks_at_work(made, ["dev-network"])
+        stacks_at_work(aws_account, ["dev-network"])

@@ -21,15 +21,15 @@ def test_a_bucket_of_the_file_is_not_looked_up() -> None:
 
 
 def test_the_document_and_its_etag() -> None:
-    made = account()
+    aws_account = account()
     asked: list[Any] = []
 
     def get(request: dict[str, Any]) -> dict[str, Any]:
         asked.append(request)
         return {"Body": io.BytesIO(b'{"schema": 1}'), "ETag": '"abc"'}
 
-    answer(made.client("s3"), "GetObject", get)
-    found = stored(made, OWN, "teams")
+    answer(aws_account.client("s3"), "GetObject", get)
+    found = stored(aws_account, OWN, "teams")
     assert found == Stored(
         bucket="example-scripts", key="dev/state/teams.json", content={"schema": 1}, etag='"abc"'
     )
@@ -39,11 +39,11 @@ def test_the_document_and_its_etag() -> None:
 
 @pytest.mark.parametrize(("etag", "condition"), [('"abc"', {"IfMatch": '"abc"'}), ("", {"IfNoneMatch": "*"})])
 def test_only_what_was_read_is_replaced(etag: str, condition: dict[str, str]) -> None:
-    made = account()
+    aws_account = account()
     asked: list[Any] = []
-    answer(made.client("s3"), "PutObject", lambda request: asked.append(request) or {})
+    answer(aws_account.client("s3"), "PutObject", lambda request: asked.append(request) or {})
     before = Stored(bucket="example-scripts", key="dev/state/users.json", content=None, etag=etag)
-    store(made, before, {"b": 1, "a": 2})
+    store(aws_account, before, {"b": 1, "a": 2})
     assert {key: value for key, value in asked[0].items() if key.startswith("If")} == condition
     body = asked[0]["Body"]
     assert (body if isinstance(body, bytes) else body.read()) == b'{\n "a": 2,\n "b": 1\n}\n'
@@ -58,12 +58,12 @@ def test_only_what_was_read_is_replaced(etag: str, condition: dict[str, str]) ->
     ],
 )
 def test_what_s3_refuses(code: str, error: type[Exception]) -> None:
-    made = account()
+    aws_account = account()
 
     def refuse(_: dict[str, Any]) -> dict[str, Any]:
         raise refusal(code)
 
-    answer(made.client("s3"), "PutObject", refuse)
+    answer(aws_account.client("s3"), "PutObject", refuse)
     before = Stored(bucket="example-scripts", key="dev/state/users.json", content=None, etag='"abc"')
     with pytest.raises(error):
-        store(made, before, {})
+        store(aws_account, before, {})

@@ -19,7 +19,7 @@ class Reply:
 
 
 def test_a_request_is_under_way_until_its_answer_or_refusal() -> None:
-    made = account()
+    aws_account = account()
     seen: list[str] = []
 
     def reply(**_: Any) -> tuple[Any, dict[str, Any]]:
@@ -28,8 +28,8 @@ def test_a_request_is_under_way_until_its_answer_or_refusal() -> None:
             return Reply(403), {"Error": {"Code": "UnauthorizedOperation"}, "ResponseMetadata": {}}
         return Reply(200), {"Reservations": [], "ResponseMetadata": {}}
 
-    made._session.events.register("before-call", reply)
-    ec2 = made.client("ec2")
+    aws_account._session.events.register("before-call", reply)
+    ec2 = aws_account.client("ec2")
 
     assert under_way.request() == ""
     ec2.describe_instances()
@@ -41,8 +41,8 @@ def test_a_request_is_under_way_until_its_answer_or_refusal() -> None:
 
 def test_a_request_that_breaks_off_ends_too() -> None:
     """No such host: the answer never comes."""
-    made = account()
-    sts = made._session.client("sts", endpoint_url="http://127.0.0.1:9", config=_no_retries())
+    aws_account = account()
+    sts = aws_account._session.client("sts", endpoint_url="http://127.0.0.1:9", config=_no_retries())
 
     with pytest.raises(Exception, match="Could not connect"):
         sts.get_caller_identity()

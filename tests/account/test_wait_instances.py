@@ -438,13 +438,13 @@ def test_eks_a_pool_that_grows_from_nothing_is_ready(karpenter: Fleet) -> None:
 
 
 def test_large_groups_are_asked_fifty_at_a_time(tmp_path: Path) -> None:
-    made = account("us-east-2")
+    aws_account = account("us-east-2")
     machines = Machines(tmp_path / "machines")
-    ssm = machines.serve_ssm(made)
+    ssm = machines.serve_ssm(aws_account)
     nodes = [Node(name(number), "train", "running") for number in range(120)]
     for node in nodes:
         machines.broken[node.id] = "not now"
-    found = RunCommand(made, sleep=lambda seconds: None).run(nodes, "true")
+    found = RunCommand(aws_account, sleep=lambda seconds: None).run(nodes, "true")
     assert [len(ids) for ids in ssm.sent] == [50, 50, 20] and set(found) == {node.id for node in nodes}
     assert all("not now" in one.why for one in found.values())
 

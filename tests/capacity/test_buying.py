@@ -28,8 +28,8 @@ def test_bought_once_and_written(shop: Shop, file: Path) -> None:
     assert ended.exit_code == 0, ended.output
     assert shop.bought == [{"CapacityBlockOfferingId": "cb-1", "InstancePlatform": "Linux/UNIX"}]
     assert file.read_text() == before.replace("cr-0123456789abcdef0 # replace", f"{BOUGHT}")
-    said = json.loads(ended.stdout)
-    assert (said["id"], said["upfront_fee"], said["zone_id"]) == (BOUGHT, 100000, "use2-az2")
+    document = json.loads(ended.stdout)
+    assert (document["id"], document["upfront_fee"], document["zone_id"]) == (BOUGHT, 100000, "use2-az2")
     assert load(file).environment.node_groups["train"].capacity.id == BOUGHT  # type: ignore[union-attr]
 
 

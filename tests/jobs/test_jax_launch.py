@@ -120,10 +120,10 @@ def test_a_process_that_fails_ends_the_others(stand_in: Path) -> None:
 @pytest.mark.parametrize("processes", [1, 8])
 def test_a_bare_initialize_reads_the_same_under_slurm(processes: int, stand_in: Path) -> None:
     words = f"--nodes 2 --no-look --script t.py --processes {processes} --checkpoints {stand_in}/checkpoints"
-    made = run(stand_in, "prod", {}, *words.split())
-    assert made.exit_code == 0, made.stderr
+    result = run(stand_in, "prod", {}, *words.split())
+    assert result.exit_code == 0, result.stderr
     file = stand_in / "train.sh"
-    file.write_text(made.stdout)
+    file.write_text(result.stdout)
     subprocess.run(["shellcheck", file], check=True)
     (stand_in / "srun").write_text('#!/usr/bin/env bash\nshift\nexec "$@"\n')
     (stand_in / "scontrol").write_text(
@@ -139,7 +139,7 @@ def test_a_bare_initialize_reads_the_same_under_slurm(processes: int, stand_in: 
         "SLURM_LOCALID": "0",
     }
     done = subprocess.run(
-        ["bash", "-c", made.stdout],
+        ["bash", "-c", result.stdout],
         env={"PATH": f"{stand_in}:/usr/bin:/bin", **names},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
@@ -166,9 +166,9 @@ def test_a_bare_initialize_reads_the_same_under_slurm(processes: int, stand_in: 
     ],
 )
 def test_what_jax_cannot_be_started_on(base: str, words: list[str], said: str, tmp_path: Path) -> None:
-    made = run(tmp_path, base, {}, *words)
-    assert made.exit_code == 2
-    assert said in " ".join(made.stderr.split())
+    result = run(tmp_path, base, {}, *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
 
 
 def test_the_example_starts_as_its_text_says() -> None:

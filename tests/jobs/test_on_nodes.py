@@ -15,23 +15,23 @@ from ultracluster.model import resolve
 
 
 def test_each_kind_of_cluster_is_asked_its_own_way() -> None:
-    made = account()
-    HyperPod(made)
-    assert isinstance(jobs.shell_of(Fleet(made, resolve(load(DEV).environment))), Sessions)
-    answer(made.client("ec2"), "DescribeInstances", lambda asked: {"Reservations": []})
-    assert isinstance(jobs.shell_of(Fleet(made, resolve(other("parallelcluster")))), RunCommand)
+    aws_account = account()
+    HyperPod(aws_account)
+    assert isinstance(jobs.shell_of(Fleet(aws_account, resolve(load(DEV).environment))), Sessions)
+    answer(aws_account.client("ec2"), "DescribeInstances", lambda asked: {"Reservations": []})
+    assert isinstance(jobs.shell_of(Fleet(aws_account, resolve(other("parallelcluster")))), RunCommand)
 
     def nobody(asked: dict[str, object]) -> dict[str, object]:
         raise refusal("AccessDeniedException", "not yours")
 
-    answer(made.client("eks"), "DescribeCluster", nobody)
-    kubernetes = Fleet(made, resolve(other("eks")))
+    answer(aws_account.client("eks"), "DescribeCluster", nobody)
+    kubernetes = Fleet(aws_account, resolve(other("eks")))
     running = jobs.jobs_on(kubernetes, [Node("i-1", "gpu", "running")])
     assert running.jobs == () and "DescribeCluster" in running.unknown
 
 
 def test_a_place_without_an_instance_runs_nothing() -> None:
-    made = account()
-    HyperPod(made)
-    fleet = Fleet(made, resolve(load(DEV).environment))
+    aws_account = account()
+    HyperPod(aws_account)
+    fleet = Fleet(aws_account, resolve(load(DEV).environment))
     assert jobs.jobs_on(fleet, [Node("", "gpu", "Pending", logical_id="gpu-24")]) == jobs.Running()

@@ -155,6 +155,6 @@ EXISTING = {
 def test_what_is_in_s3(
     base: str, changes: dict[str, Any], words: str, code: int, said: str, tmp_path: Path
 ) -> None:
-    made = run(tmp_path, base, changes, *words.split())
-    assert made.exit_code == code, made.stderr
-    assert said in " ".join(made.stderr.split())
+    result = run(tmp_path, base, changes, *words.split())
+    assert result.exit_code == code, result.stderr
+    assert said in " ".join(result.stderr.split())

@@ -120,12 +120,12 @@ def test_variables_offer_what_there_is(name: str, server: Prometheus) -> None:
     for variable in board["templating"]["list"]:
         if variable["type"] != "query" or variable["datasource"]["type"] != "prometheus":
             continue
-        found = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
-        assert found, variable
+        match = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
+        assert match, variable
         offered = server.ask(
-            f"label/{found[2]}/values",
+            f"label/{match[2]}/values",
             **{
-                "match[]": substituted(found[1]),
+                "match[]": substituted(match[1]),
                 "start": board_prometheus.START,
                 "end": board_prometheus.END,
             },

@@ -84,11 +84,11 @@ def test_every_alert_that_hides_or_is_hidden_exists(outer: dict[str, Any]) -> No
     names = {alert.name for alert in alerts()}
     for rule in inner["inhibit_rules"]:
         for matcher in (*rule["source_matchers"], *rule["target_matchers"]):
-            found = re.fullmatch(r'alertname(=~|=|!=)"(.*)"', matcher)
-            if found:
-                pattern = re.compile(found[2])
+            match = re.fullmatch(r'alertname(=~|=|!=)"(.*)"', matcher)
+            if match:
+                pattern = re.compile(match[2])
                 assert any(pattern.fullmatch(name) for name in names), matcher
-                for name in re.findall(r"[A-Z]\w+", re.sub(r"\([^)]*\)", "", found[2])):
+                for name in re.findall(r"[A-Z]\w+", re.sub(r"\([^)]*\)", "", match[2])):
                     assert any(one.startswith(name) for one in names), name
 
 

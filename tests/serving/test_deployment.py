@@ -63,14 +63,14 @@ def variables(made: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 @pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5"])
 def test_a_part_of_a_node_is_a_deployment(engine: str, base: str, tmp_path: Path) -> None:
-    made = objects(tmp_path, *FSX, "--engine", engine, "--gpus", "4", "--replicas", "2", base=base)
-    server = made["Deployment llama"]
+    manifests = objects(tmp_path, *FSX, "--engine", engine, "--gpus", "4", "--replicas", "2", base=base)
+    server = manifests["Deployment llama"]
     found = container(server)
 
-    assert set(made) == {"Service llama", "Deployment llama"}
+    assert set(manifests) == {"Service llama", "Deployment llama"}
     assert (
         server["spec"]["template"]["metadata"]["labels"].items()
-        >= made["Service llama"]["spec"]["selector"].items()
+        >= manifests["Service llama"]["spec"]["selector"].items()
     )
     assert found["resources"]["limits"]["nvidia.com/gpu"] == "4"
     assert "vpc.amazonaws.com/efa" not in found["resources"]["limits"], "nobody speaks to another node"
@@ -83,8 +83,8 @@ def test_a_part_of_a_node_is_a_deployment(engine: str, base: str, tmp_path: Path
 def test_a_server_reads_the_file_systems_of_its_group(tmp_path: Path) -> None:
     fast = {"deployment": "scratch-2", "capacity_gib": 4800, "mount_path": "/fast", "groups": ["serve"]}
     changes: dict[str, Any] = {"storage__further_lustre": {"fast": fast}}
-    made = objects(tmp_path, "--model", "/fast/llama", "--image", VLLM, **changes)
-    server = made["Deployment llama"]
+    manifests = objects(tmp_path, "--model", "/fast/llama", "--image", VLLM, **changes)
+    server = manifests["Deployment llama"]
 
     mounts = {mount["mountPath"]: mount["name"] for mount in container(server)["volumeMounts"]}
     assert {"/fsx", "/fast"} <= set(mounts)
@@ -105,39 +105,41 @@ def test_a_server_reads_the_file_systems_of_its_group(tmp_path: Path) -> None:
     ],
 )
 def test_several_nodes_are_one_group_over_efa(engine: str, words: set[str], tmp_path: Path) -> None:
-    made = objects(tmp_path, *FSX, "--engine", engine, "--nodes", "2", "--replicas", "2")
-    template = made["LeaderWorkerSet llama"]["spec"]["leaderWorkerTemplate"]
+    manifests = objects(tmp_path, *FSX, "--engine", engine, "--nodes", "2", "--replicas", "2")
+    template = manifests["LeaderWorkerSet llama"]["spec"]["leaderWorkerTemplate"]
     leader, worker = (template[f"{one}Template"]["spec"]["containers"][0] for one in ("leader", "worker"))
 
     assert template["size"] == 2 and words <= set(leader["args"])
     assert leader["resources"]["limits"]["vpc.amazonaws.com/efa"] == "32"
     assert "readinessProbe" in leader and "readinessProbe" not in worker
     assert ("--headless" in worker["args"]) is (engine == "vllm")
-    selector = made["Service llama"]["spec"]["selector"]
+    selector = manifests["Service llama"]["spec"]["selector"]
     assert selector["leaderworkerset.sigs.k8s.io/worker-index"] == "0", "only the leader answers"
 
 
 def test_servers_claim_their_part_of_the_interfaces_where_pods_claim_them(tmp_path: Path) -> None:
     claims = {"orchestrator__efa_devices": "dra"}
     asked = ("--gpus", "4", "--disaggregate", "1:2", "--router-image", "vllm/vllm-router:v0.1.9")
-    made = objects(tmp_path, *FSX, *asked, **claims)
-    template = made["ResourceClaimTemplate llama-efa"]
+    manifests = objects(tmp_path, *FSX, *asked, **claims)
+    template = manifests["ResourceClaimTemplate llama-efa"]
     (request,) = template["spec"]["spec"]["devices"]["requests"]
 
     assert request["exactly"]["count"] == 16  # half of the 32 of a node
-    serving = [one for one in made.values() if "resourceClaims" in str(one)]
-    assert len(serving) == 2 and "vpc.amazonaws.com/efa" not in str(made)
+    serving = [one for one in manifests.values() if "resourceClaims" in str(one)]
+    assert len(serving) == 2 and "vpc.amazonaws.com/efa" not in str(manifests)
     # alone, a server speaks to nobody
     assert "ResourceClaimTemplate llama-efa" not in objects(tmp_path, *FSX, "--gpus", "4", **claims)
 
 
 def test_caches_of_vllm_go_over_nixl_and_libfabric(tmp_path: Path) -> None:
     router = ("--router-image", "vllm/vllm-router:v0.1.9")
-    made = objects(tmp_path, *FSX, "--disaggregate", "1:2", *router)
+    manifests = objects(tmp_path, *FSX, "--disaggregate", "1:2", *router)
     settings = {
         role: json.loads(
             next(
-                arg for arg in container(made[f"StatefulSet llama-{role}"])["args"] if "kv-transfer" in arg
+                arg
+                for arg in container(manifests[f"StatefulSet llama-{role}"])["args"]
+                if "kv-transfer" in arg
             ).partition("=")[2]
         )
         for role in ("prefill", "decode")
@@ -150,7 +152,7 @@ def test_caches_of_vllm_go_over_nixl_and_libfabric(tmp_path: Path) -> None:
     assert all(
         setting["kv_connector_extra_config"] == {"backends": ["LIBFABRIC"]} for setting in settings.values()
     )
-    known = variables(made["StatefulSet llama-decode"])
+    known = variables(manifests["StatefulSet llama-decode"])
     assert known["FI_PROVIDER"] == "efa"
     assert known["VLLM_NIXL_SIDE_CHANNEL_HOST"] == {"fieldRef": {"fieldPath": "status.podIP"}}
 
@@ -162,8 +164,8 @@ def test_the_router_knows_every_pod_by_its_name(
     engine: str, image: str, ports: list[str], tmp_path: Path
 ) -> None:
     asked = ("--model", "/fsx/llama", "--image", image, "--engine", engine, "--disaggregate", "1:2")
-    made = objects(tmp_path, *asked, "--router-image", "example.com/router:1")
-    words = container(made["Deployment llama-router"])["args"]
+    manifests = objects(tmp_path, *asked, "--router-image", "example.com/router:1")
+    words = container(manifests["Deployment llama-router"])["args"]
 
     start = words.index("--prefill")
     assert words[start : start + 6 + len(ports)] == [
@@ -172,38 +174,38 @@ def test_the_router_knows_every_pod_by_its_name(
         "--decode", "http://llama-decode-1.llama-decode:8000",
     ]  # fmt: skip
     for role, count in (("prefill", 1), ("decode", 2)):
-        home = made[f"Service llama-{role}"]["spec"]
+        home = manifests[f"Service llama-{role}"]["spec"]
         assert home["clusterIP"] == "None" and home["publishNotReadyAddresses"]
-        assert made[f"StatefulSet llama-{role}"]["spec"]["replicas"] == count
-    assert made["Service llama"]["spec"]["selector"]["ultracluster/serves-as"] == "router"
+        assert manifests[f"StatefulSet llama-{role}"]["spec"]["replicas"] == count
+    assert manifests["Service llama"]["spec"]["selector"]["ultracluster/serves-as"] == "router"
 
 
 def test_caches_of_sglang_go_over_nixl_too(tmp_path: Path) -> None:
     asked = ("--model", "hf:a/b", "--image", SGLANG, "--engine", "sglang", "--disaggregate", "1:1")
-    made = objects(tmp_path, *asked, "--token-secret", "hub", "--arg=--mem-fraction-static=0.8")
-    found = container(made["StatefulSet llama-prefill"])
+    manifests = objects(tmp_path, *asked, "--token-secret", "hub", "--arg=--mem-fraction-static=0.8")
+    found = container(manifests["StatefulSet llama-prefill"])
 
     assert {"--disaggregation-mode=prefill", "--disaggregation-transfer-backend=nixl"} <= set(found["args"])
     assert found["args"][-1] == "--mem-fraction-static=0.8"
-    known = variables(made["StatefulSet llama-prefill"])
+    known = variables(manifests["StatefulSet llama-prefill"])
     assert known["SGLANG_DISAGGREGATION_NIXL_BACKEND"] == "LIBFABRIC"
     assert known["HF_TOKEN"] == {"secretKeyRef": {"name": "hub", "key": "token"}}
-    assert container(made["Deployment llama-router"])["image"] == SGLANG, "its image has its router"
+    assert container(manifests["Deployment llama-router"])["image"] == SGLANG, "its image has its router"
 
 
 def test_a_team_has_them_in_its_namespace_and_as_its_level_allows(tmp_path: Path) -> None:
-    made = objects(tmp_path, *FSX, "--team", "research", teams={"research": TEAM})
+    manifests = objects(tmp_path, *FSX, "--team", "research", teams={"research": TEAM})
 
-    assert {one["metadata"]["namespace"] for one in made.values()} == {"research"}
-    pod = made["Deployment llama"]["spec"]["template"]
+    assert {one["metadata"]["namespace"] for one in manifests.values()} == {"research"}
+    pod = manifests["Deployment llama"]["spec"]["template"]
     assert violations(pod, "restricted") == []
 
 
 def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
     watched = {"kind": "prometheus", "alerts": {"emails": ["a@example.com"]}}
-    made = objects(tmp_path, *FSX, observability=watched)
+    manifests = objects(tmp_path, *FSX, observability=watched)
 
-    assert made["Deployment llama"]["spec"]["template"]["metadata"]["annotations"] == {
+    assert manifests["Deployment llama"]["spec"]["template"]["metadata"]["annotations"] == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "8000",
         "prometheus.io/path": "/metrics",

@@ -49,9 +49,9 @@ def objects(result: Result) -> list[dict[str, Any]]:
 
 def spec(folder: Path, *arguments: str, **changes: Any) -> dict[str, Any]:
     keys = {key.replace("__", "."): value for key, value in changes.items()}
-    made = objects(run(folder, ON | keys, *arguments))
-    assert [problem for one in made for problem in problems(one, kubernetes="1.36")] == []
-    return made[-1]["spec"]
+    manifests = objects(run(folder, ON | keys, *arguments))
+    assert [problem for one in manifests for problem in problems(one, kubernetes="1.36")] == []
+    return manifests[-1]["spec"]
 
 
 # --- what is written -------------------------------------------------------------------------------------

@@ -140,10 +140,10 @@ def _read(status: int, content: bytes) -> Answer:
 def _document(content: bytes) -> dict[str, Any]:
     """JSON's object; an empty one of anything else, as a proxy's page."""
     try:
-        found: Any = json.loads(content)
+        document: Any = json.loads(content)
     except ValueError:
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", document) if isinstance(document, dict) else {}
 
 
 def _sample(row: Any) -> Sample:

@@ -194,15 +194,17 @@ def _examined(
 ) -> tuple[LiveCluster, extension.Step] | None:
     """One that is there and not asked for is found, too: nodes would collect twice."""
     try:
-        found = extension.examine(account, cluster.environment)
+        examination = extension.examine(account, cluster.environment)
     except AccountError as error:
         if extension.wanted(cluster.environment):
             raise
         notes.append(f"whether the cluster has the extension {extension.NAME} is not known: {error}")
         return None
-    if found[1].action == "refuse":
-        raise AccountError(f"extension {extension.NAME}: {found[1].why}")
-    return None if found[1].action == "none" and not extension.wanted(cluster.environment) else found
+    if examination[1].action == "refuse":
+        raise AccountError(f"extension {extension.NAME}: {examination[1].why}")
+    return (
+        None if examination[1].action == "none" and not extension.wanted(cluster.environment) else examination
+    )
 
 
 def _extension_rows(made: Plan) -> Iterator[Row]:

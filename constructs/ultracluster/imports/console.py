@@ -263,14 +263,14 @@ def _json(top: Part, key: str, notes: Ledger) -> list[Any]:
     if not isinstance(value, str) or not value.strip():
         return []
     try:
-        found = json.loads(value)
+        document = json.loads(value)
     except (ValueError, RecursionError):
         notes.refuse(top.place(key), "is not JSON", "a list of groups, as CreateCluster takes them")
         return []
-    if not isinstance(found, list):
+    if not isinstance(document, list):
         notes.refuse(top.place(key), "is not a list", "a list of groups, as CreateCluster takes them")
         return []
-    return cast("list[Any]", found)
+    return cast("list[Any]", document)
 
 
 def _flat(given: list[Any]) -> Iterator[Any]:

@@ -191,10 +191,10 @@ def _of_type(cluster: Cluster, group: str | None, instance_type: str | None) -> 
 
 
 def _two(text: str, option: str, example: str) -> tuple[int, int]:
-    found = _TWO.fullmatch(text)
-    if not found:
+    match = _TWO.fullmatch(text)
+    if not match:
         raise ValueError(f"{option} {text!r} has another form than {example}")
-    first, second = int(found[1]), int(found[2])
+    first, second = int(match[1]), int(match[2])
     if option == "--disaggregate" and not (first and second):
         raise ValueError("--disaggregate has one replica of each kind at the least: 1:1")
     return first, second

@@ -26,18 +26,18 @@ NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 @mock_aws
 def test_moto_eks_and_its_stacks(tmp_path: Path) -> None:
-    made = account()
+    aws_account = account()
     eks = boto3.client("eks", "us-west-2")
     eks.create_cluster(name="hpc", roleArn="arn:aws:iam::111122223333:role/x", resourcesVpcConfig={})
     cloudformation = boto3.client("cloudformation", "us-west-2")
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
     cloudformation.create_stack(StackName="hpc-cluster", TemplateBody=json.dumps(template))
     with serving(tmp_path) as api:
-        serve_cluster(made, api)
+        serve_cluster(aws_account, api)
         api.objects["GET", "/api/v1/nodes"] = 200, {"items": [kubernetes_node("ip-10-0-0-5")]}
         api.objects["GET", "/api/v1/events"] = 200, {"items": []}
-        found = examine(made, resolve(other("eks")))
-    assert {(source.name, source.state) for source in found.sources} >= {
+        examination = examine(aws_account, resolve(other("eks")))
+    assert {(source.name, source.state) for source in examination.sources} >= {
         ("stack hpc-cluster", "read"),
         ("stack hpc-network", "nothing there"),
         ("nodes", "read"),
@@ -45,12 +45,12 @@ def test_moto_eks_and_its_stacks(tmp_path: Path) -> None:
         ("Kubernetes nodes", "read"),
         ("Kubernetes events", "read"),
     }
-    assert found.healthy
+    assert examination.healthy
 
 
 @mock_aws
 def test_moto_parallelcluster_logs() -> None:
-    made = account()
+    aws_account = account()
     logs = boto3.client("logs", "us-west-2")
     logs.create_log_group(logGroupName="/aws/parallelcluster/hpc-202611200800")
     place = {
@@ -68,34 +68,34 @@ def test_moto_parallelcluster_logs() -> None:
     last = "DEGRADED proof: proof: jobs may miss what they need of it (7 of 8 GPUs answer)"
     said = [{"timestamp": stamp, "message": one} for one in (line, last)]
     logs.put_log_events(**place, logEvents=said)
-    found = examine(made, resolve(other("parallelcluster")))
-    assert ("stack hpc", "nothing there") in {(source.name, source.state) for source in found.sources}
-    assert [diagnose.failure.id for diagnose in found.diagnoses[:2]] == [
+    examination = examine(aws_account, resolve(other("parallelcluster")))
+    assert ("stack hpc", "nothing there") in {(source.name, source.state) for source in examination.sources}
+    assert [diagnose.failure.id for diagnose in examination.diagnoses[:2]] == [
         "insufficient-capacity",
         "proof-less",
     ]
-    assert {fact.text: fact.level for fact in found.facts if fact.source == "node logs"} == {
+    assert {fact.text: fact.level for fact in examination.facts if fact.source == "node logs"} == {
         line: "error",
         last: "warning",
     }
-    assert "neighbour" not in str(found.facts)
+    assert "neighbour" not in str(examination.facts)
 
 
 def test_of_lines_with_small_letters_the_known_ones_are_read() -> None:
-    made = account()
+    aws_account = account()
     known = "mount.lustre: mount fs-1@tcp:/abcdefgh at /fsx failed: File exists"
 
     def lines(asked: dict[str, Any]) -> dict[str, Any]:
         shown = ["ERROR - odd"] if "?ERROR" in asked["filterPattern"] else [known, "0 errors, nothing failed"]
         return {"events": [{"logStreamName": "n", "message": one, "timestamp": 1} for one in shown]}
 
-    answer(made.client("logs"), "FilterLogEvents", lines)
-    assert [fact.text for fact in error_lines(made, "/aws/x", NOW)] == ["ERROR - odd", known]
+    answer(aws_account.client("logs"), "FilterLogEvents", lines)
+    assert [fact.text for fact in error_lines(aws_account, "/aws/x", NOW)] == ["ERROR - odd", known]
 
 
 def test_pcs_gives_its_own_reasons() -> None:
-    made = account()
-    pcs = made.client("pcs")
+    aws_account = account()
+    pcs = aws_account.client("pcs")
     arn = "arn:aws:pcs:us-west-2:111122223333:cluster/x"
     times = {"createdAt": BORN, "modifiedAt": BORN}
     one = {"name": "gpu", "id": "pcs_1", "arn": arn, "clusterId": "pcs_x", "status": "CREATE_FAILED", **times}
@@ -112,14 +112,14 @@ def test_pcs_gives_its_own_reasons() -> None:
         "errorInfo": [{"code": "CapacityError", "message": "InsufficientInstanceCapacity"}],
     }  # fmt: skip
     answer(pcs, "GetComputeNodeGroup", lambda asked: {"computeNodeGroup": described})
-    answer(made.client("ec2"), "DescribeInstances", lambda asked: {"Reservations": []})
+    answer(aws_account.client("ec2"), "DescribeInstances", lambda asked: {"Reservations": []})
 
     def missing(asked: dict[str, Any]) -> dict[str, Any]:
         raise refusal("ValidationError", "Stack does not exist")
 
-    answer(made.client("cloudformation"), "DescribeStackEvents", missing)
-    found = examine(made, resolve(other("pcs")))
-    assert [(fact.where, fact.text) for fact in found.facts] == [
+    answer(aws_account.client("cloudformation"), "DescribeStackEvents", missing)
+    examination = examine(aws_account, resolve(other("pcs")))
+    assert [(fact.where, fact.text) for fact in examination.facts] == [
         ("group gpu", "CapacityError: InsufficientInstanceCapacity")
     ]
-    assert found.diagnoses[0].failure.id == "insufficient-capacity"
+    assert examination.diagnoses[0].failure.id == "insufficient-capacity"

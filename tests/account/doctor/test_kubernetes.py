@@ -157,24 +157,24 @@ def test_the_api_is_read_and_never_written(tmp_path: Path) -> None:
     with serving(tmp_path) as api:
         api.objects["GET", "/api/v1/nodes"] = 200, {"items": [broken, a_node()]}
         api.objects["GET", "/api/v1/events"] = 200, {"items": [an_event("Node", "NodeNotReady", "odd")]}
-        found = examined(api)
-    assert {(source.name, source.state) for source in found.sources} == {
+        examination = examined(api)
+    assert {(source.name, source.state) for source in examination.sources} == {
         ("Kubernetes nodes", "read"),
         ("Kubernetes events", "read"),
     }
     assert {method for method, _, _ in api.asked} == {"GET"}
-    assert ids(found.facts) == ["fault-xid-79"] and not found.healthy
-    assert "is cordoned: new pods stay away" in [fact.text for fact in found.facts]
+    assert ids(examination.facts) == ["fault-xid-79"] and not examination.healthy
+    assert "is cordoned: new pods stay away" in [fact.text for fact in examination.facts]
 
 
 def test_an_api_that_refuses_is_a_row(tmp_path: Path) -> None:
     with serving(tmp_path) as api:
         api.objects["GET", "/api/v1/nodes"] = 403, {"message": "nodes is forbidden", "reason": "Forbidden"}
         api.objects["GET", "/api/v1/events"] = 200, {"items": []}
-        found = examined(api)
-    states = {source.name: (source.state, source.why) for source in found.sources}
+        examination = examined(api)
+    states = {source.name: (source.state, source.why) for source in examination.sources}
     assert states["Kubernetes nodes"][0] == "not readable" and "forbidden" in states["Kubernetes nodes"][1]
-    assert states["Kubernetes events"][0] == "read" and not found.healthy
+    assert states["Kubernetes events"][0] == "read" and not examination.healthy
 
 
 DESCRIBED = """\
@@ -198,11 +198,11 @@ Events:
 def test_a_pasted_description_of_a_node_is_answered_from_the_row() -> None:
     words = "detected XID-119 on the instance, review kernel logs for additional information."
     text = DESCRIBED.format(status="False", reason="NvidiaXID119Error", message=words)
-    found = read_logs(["-"], io.BytesIO(text.encode()), ("hopper",))
-    (one,) = found.diagnoses
+    logs = read_logs(["-"], io.BytesIO(text.encode()), ("hopper",))
+    (one,) = logs.diagnoses
     assert one.failure.id == "fault-xid-119" and one.failure.page == "runbooks/GpuXidReset.md"
     assert "after which node repair, where it is on, replaces it" in one.failure.differs
-    assert found.labels[one.evidence[0]] == "standard input:10"
+    assert logs.labels[one.evidence[0]] == "standard input:10"
     well = DESCRIBED.format(status="True", reason="NvidiaAcceleratedHardwareIsReady", message="is active")
     assert read_logs(["-"], io.BytesIO(well.encode()), ("hopper",)).diagnoses == []
 
@@ -210,5 +210,5 @@ def test_a_pasted_description_of_a_node_is_answered_from_the_row() -> None:
 def test_a_node_as_json_is_read() -> None:
     node = a_node(("AcceleratedHardwareReady", "False", "NvidiaXID48Error", "detected XID-48"))
     for text in (json.dumps(node), json.dumps(node, indent=4)):
-        found = read_logs(["-"], io.BytesIO(text.encode()))
-        assert [diagnose.failure.id for diagnose in found.diagnoses] == ["fault-xid-48"]
+        logs = read_logs(["-"], io.BytesIO(text.encode()))
+        assert [diagnose.failure.id for diagnose in logs.diagnoses] == ["fault-xid-48"]

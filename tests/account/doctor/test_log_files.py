@@ -51,8 +51,8 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         with pytest.raises(LogError, match=why):
             read_logs([str(tmp_path / path)], io.BytesIO())
     (tmp_path / "nothing.log").touch()
-    found = read_logs([str(tmp_path / "nothing.log")], io.BytesIO())
-    assert found.sources[0].why == "it is empty" and found.healthy
+    logs = read_logs([str(tmp_path / "nothing.log")], io.BytesIO())
+    assert logs.sources[0].why == "it is empty" and logs.healthy
 
 
 def test_a_pipe_in_a_folder_is_left_out(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_the_command_answers_without_an_account(run: Callable[..., Any]) -> None
     assert lines[0].startswith("likely cause: ") and "fallen off the bus" in result.stdout
     assert "  run: ultracluster doctor dev --reason ultracluster:xid:79" in lines
     assert "  standard input: read, 1 line" in lines
-    found = json.loads(run("--log", "-", "--json", given=XID).stdout)
-    assert found["causes"][0]["id"] == "fault-xid-79" and found["deployed"] is None
+    document = json.loads(run("--log", "-", "--json", given=XID).stdout)
+    assert document["causes"][0]["id"] == "fault-xid-79" and document["deployed"] is None
 
 
 def test_nothing_known_says_so_and_is_no_verdict(run: Callable[..., Any]) -> None:

@@ -270,19 +270,19 @@ def test_doctor_names_the_sick_node_from_a_real_prometheus(monkeypatch: pytest.M
         )
         stand.until(lambda: len(stand.query("up == 1")) == 7)
         with serving(Workspace(prometheus=stand.url, region="us-west-2")) as workspace:
-            found = examined(dev(workspace={"arn": ARN}), workspace.url, monkeypatch)
-    assert {source.state for source in found.sources} == {"read"}, found.sources
-    assert [source.name for source in found.sources] == [
+            examination = examined(dev(workspace={"arn": ARN}), workspace.url, monkeypatch)
+    assert {source.state for source in examination.sources} == {"read"}, examination.sources
+    assert [source.name for source in examination.sources] == [
         "metrics", *(f"metrics: {question.name}" for question in questions()),
     ]  # fmt: skip
-    text = as_text(found, "dev")
-    complaints = {(fact.source, fact.where) for fact in found.facts if fact.level != "info"}
+    text = as_text(examination, "dev")
+    complaints = {(fact.source, fact.where) for fact in examination.facts if fact.level != "info"}
     assert complaints == {("metrics: gpu", "n2"), ("metrics: files", "n2"), ("metrics: node", "n2")}, text
     assert "! metrics: files: n2: Lustre" in text and "does not answer" in text
     assert "the last XID of GPU 0 is 79" in text
     assert "times as long as the median of job" in text
-    assert "3 nodes tell their metrics" in json.dumps(plain(as_dict(found)), default=str)
-    assert not found.healthy
+    assert "3 nodes tell their metrics" in json.dumps(plain(as_dict(examination)), default=str)
+    assert not examination.healthy
 
 
 # What can go wrong
@@ -290,8 +290,8 @@ def test_doctor_names_the_sick_node_from_a_real_prometheus(monkeypatch: pytest.M
 
 def test_an_empty_workspace_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Workspace(region="us-west-2")) as workspace:
-        found = examined(dev(workspace={"arn": ARN}), workspace.url, monkeypatch)
-    (only,) = found.sources
+        examination = examined(dev(workspace={"arn": ARN}), workspace.url, monkeypatch)
+    (only,) = examination.sources
     assert (only.name, only.state) == ("metrics", "nothing there")
     assert "nothing of this cluster" in only.why
     assert len(workspace.asked) == 1, "the questions would find nothing"
@@ -299,10 +299,10 @@ def test_an_empty_workspace_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_workspace_that_refuses_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Workspace((403, {"message": "not authorized"}), region="us-west-2")) as workspace:
-        found = examined(dev(workspace={"arn": ARN}), workspace.url, monkeypatch)
-    (only,) = found.sources
+        examination = examined(dev(workspace={"arn": ARN}), workspace.url, monkeypatch)
+    (only,) = examination.sources
     assert only.state == "not readable" and "aps:QueryMetrics" in only.why
-    assert not found.healthy
+    assert not examination.healthy
 
 
 def test_a_part_of_the_answers_is_told_with_what_is_missing() -> None:

@@ -37,11 +37,11 @@ def test_instances_in_legal_states_only(
 
 
 def test_a_refused_instance_is_a_row() -> None:
-    made = account()
+    aws_account = account()
 
     def refuse(asked: dict[str, Any]) -> dict[str, Any]:
         raise refusal("UnauthorizedOperation", "You are not authorized to perform this operation.")
 
-    answer(made.client("ec2", once=True), "TerminateInstances", refuse)
-    outcome = ec2_nodes.act(made, "replace", [Node(node_id(16), "gpu", "running")])[0]
+    answer(aws_account.client("ec2", once=True), "TerminateInstances", refuse)
+    outcome = ec2_nodes.act(aws_account, "replace", [Node(node_id(16), "gpu", "running")])[0]
     assert outcome.result == "failed" and "access denied: TerminateInstances" in outcome.why

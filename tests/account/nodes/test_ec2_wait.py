@@ -96,9 +96,9 @@ class Instances:
 def test_the_command_waits_for_the_new_instance(
     monkeypatch: pytest.MonkeyPatch, slurm: Slurm, comes: bool, tmp_path: Path
 ) -> None:
-    made = account(load(PARALLELCLUSTER).environment.region)
-    service = Instances(made, comes=comes)
-    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    aws_account = account(load(PARALLELCLUSTER).environment.region)
+    service = Instances(aws_account, comes=comes)
+    monkeypatch.setattr(aws, "Account", lambda **_: aws_account)
     ticks = iter(range(0, 1_000_000, 60))
     wait = ec2_wait.wait
     monkeypatch.setattr(

@@ -37,11 +37,11 @@ def emptied() -> list[dict[str, Any]]:
     ids=lambda words: "restore" if "--restore" in words else words[0],
 )
 def test_what_is_accepted_and_not_over_is_not_known(run: Callable[..., Any], words: list[str]) -> None:
-    made = account()
-    service = HyperPod(made, **({"InstanceGroups": emptied()} if "--restore" in words else {}))
+    aws_account = account()
+    service = HyperPod(aws_account, **({"InstanceGroups": emptied()} if "--restore" in words else {}))
     service.later = [lambda: service.raising.update(ListClusterNodes=refusal("ExpiredTokenException"))]
 
-    result = run(made, *words, "--yes", "--timeout", "5")
+    result = run(aws_account, *words, "--yes", "--timeout", "5")
 
     assert result.exit_code == 3, result.output
     assert "the request is still running in AWS" in result.output and len(service.asked) == 1
@@ -64,21 +64,21 @@ LOST = ReadTimeoutError(endpoint_url="https://api.sagemaker")
 def test_a_lost_answer_is_no_refusal(
     run: Callable[..., Any], operation: str, words: list[str], error: Exception, code: int
 ) -> None:
-    made = account()
-    service = HyperPod(made, **({"InstanceGroups": emptied()} if "--restore" in words else {}))
+    aws_account = account()
+    service = HyperPod(aws_account, **({"InstanceGroups": emptied()} if "--restore" in words else {}))
     service.raising[operation] = error
-    result = run(made, *words, "--yes", "--json")
+    result = run(aws_account, *words, "--yes", "--json")
     assert result.exit_code == code, result.output
     outcomes = json.loads(result.stdout)["outcomes"]
     assert {outcome["result"] for outcome in outcomes} == {"failed" if code == 1 else "unknown"}
 
 
 def test_a_group_that_could_not_be_read_is_certainly_not_restored() -> None:
-    made = account()
-    service = HyperPod(made, InstanceGroups=emptied())
-    live = hyperpod.read_cluster(made, "dev")
+    aws_account = account()
+    service = HyperPod(aws_account, InstanceGroups=emptied())
+    live = hyperpod.read_cluster(aws_account, "dev")
     service.raising["DescribeCluster"] = LOST
-    outcome = hyperpod_restore.restore(made, live, "gpu", load(DEV).environment.node_groups["gpu"])
+    outcome = hyperpod_restore.restore(aws_account, live, "gpu", load(DEV).environment.node_groups["gpu"])
     assert outcome.result == "failed" and not service.asked
 
 

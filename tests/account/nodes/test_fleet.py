@@ -25,8 +25,8 @@ from ultracluster.model import resolve
 @mock_aws
 def test_moto_knows_clusters_and_nodes() -> None:
     # fewer than a page: moto 5.2.5 gives the same token twice for nodes
-    made = account()
-    sagemaker = made.client("sagemaker")
+    aws_account = account()
+    sagemaker = aws_account.client("sagemaker")
     sagemaker.create_cluster(
         ClusterName="dev",
         InstanceGroups=[
@@ -41,7 +41,7 @@ def test_moto_knows_clusters_and_nodes() -> None:
             for name, count in (("controller", 1), ("gpu", 90))
         ],
     )
-    fleet = Fleet(made, resolve(load(DEV).environment))
+    fleet = Fleet(aws_account, resolve(load(DEV).environment))
     assert len(fleet.nodes) == 91 and {one.status for one in fleet.nodes} == {"Running"}
     assert fleet.cluster and [(group.name, group.current) for group in fleet.cluster.groups] == [
         ("controller", 1),
@@ -69,17 +69,17 @@ def test_moto_knows_clusters_and_nodes() -> None:
     ],
 )
 def test_instances_take_their_own_route(kind: str, tags: dict[str, str], group: str) -> None:
-    made = account()
+    aws_account = account()
     ids = _instances(tags, 3)
     _instances({"eks:cluster-name": "another", "parallelcluster:cluster-name": "another"}, 2)
-    fleet = Fleet(made, resolve(other(kind)))
+    fleet = Fleet(aws_account, resolve(other(kind)))
     assert {(one.id, one.group, one.status) for one in fleet.nodes} == {
         (identifier, group, "running") for identifier in ids
     }
     assert [one.result for one in fleet.act("reboot", fleet.nodes)] == ["accepted"] * 3
     assert fleet.describe(fleet.nodes[0])["StatusChecks"]
     assert [one.result for one in fleet.act("replace", fleet.nodes[:1])] == ["accepted"]
-    later = Fleet(made, resolve(other(kind)))
+    later = Fleet(aws_account, resolve(other(kind)))
     assert len(later.nodes) == 2
     assert later.absent(fleet.nodes[0].id).result == "already"
     assert later.absent("i-00000000000000000").result == "refused"
@@ -88,18 +88,18 @@ def test_instances_take_their_own_route(kind: str, tags: dict[str, str], group: 
 @mock_aws
 def test_nodes_of_karpenter_are_listed_beside_those_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """EKS marks instances of its groups by one tag, Karpenter its own by another."""
-    made = account()
+    aws_account = account()
     environment = other("eks")
     group = next(name for name, one in environment.node_groups.items() if one.role == "compute")
     settings = environment.orchestrator.model_copy(update={"karpenter": Karpenter(groups=(group,))})
     file = DEV.with_name("eks-p5en.yaml")
     environment = environment.model_copy(
-        update={"orchestrator": settings, "name": "hpc", "region": made.region}
+        update={"orchestrator": settings, "name": "hpc", "region": aws_account.region}
     )
     managed = _instances({"eks:cluster-name": "hpc", "eks:nodegroup-name": "system"}, 1)
     launched = _instances({"eks:eks-cluster-name": "hpc", "karpenter.sh/nodepool": group}, 2)
     _instances({"eks:eks-cluster-name": "another", "karpenter.sh/nodepool": group}, 1)
-    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    monkeypatch.setattr(aws, "Account", lambda **_: aws_account)
     monkeypatch.setattr(node_actions, "load_environment", lambda path: environment)
     result = CliRunner().invoke(app, ["nodes", "list", str(file), "--json"])
     assert result.exit_code == 0, result.output
@@ -115,10 +115,12 @@ def test_the_command_replaces_instances_and_says_what_to_run_first(
     node = _instances({**names, "parallelcluster:queue-name": "gpu"}, 1)[0]
     head = _instances({**names, "parallelcluster:node-type": "HeadNode"}, 1)[0]
     file = copied(tmp_path, "parallelcluster-p5")
-    made = account(load(file).environment.region)
-    monkeypatch.setattr(aws, "Account", lambda **_: made)
-    ec2 = made.client("ec2", "us-west-2")  # where the instances of this test are
-    made._clients["ec2", made.region] = made._clients["ec2, once", made.region] = ec2
+    aws_account = account(load(file).environment.region)
+    monkeypatch.setattr(aws, "Account", lambda **_: aws_account)
+    ec2 = aws_account.client("ec2", "us-west-2")  # where the instances of this test are
+    aws_account._clients["ec2", aws_account.region] = aws_account._clients[
+        "ec2, once", aws_account.region
+    ] = ec2
     result = CliRunner().invoke(app, ["nodes", "replace", str(file), node, head, "--yes", "--json"])
     assert result.exit_code == 1, result.output
     assert {outcome["node"]: outcome["result"] for outcome in json.loads(result.stdout)["outcomes"]} == {
@@ -148,8 +150,8 @@ def _instances(tags: dict[str, str], count: int) -> list[str]:
 
 
 def test_pcs_nodes_are_found_by_their_groups() -> None:
-    made = account()
-    answer(made.client("pcs"), "ListComputeNodeGroups", lambda asked: _pcs_page(asked))
+    aws_account = account()
+    answer(aws_account.client("pcs"), "ListComputeNodeGroups", lambda asked: _pcs_page(asked))
     asked_of_ec2: list[dict[str, Any]] = []
     tags = [{"Key": "aws:pcs:compute-node-group-id", "Value": "pcs_2"}]
     instance = {
@@ -164,8 +166,8 @@ def test_pcs_nodes_are_found_by_their_groups() -> None:
         asked_of_ec2.append(asked)
         return {"Reservations": [{"Instances": [instance]}]}
 
-    answer(made.client("ec2"), "DescribeInstances", describe)
-    fleet = Fleet(made, resolve(other("pcs")))
+    answer(aws_account.client("ec2"), "DescribeInstances", describe)
+    fleet = Fleet(aws_account, resolve(other("pcs")))
     assert [(one.id, one.group, one.reserved) for one in fleet.nodes] == [(node_id(16), "gpu", True)]
     assert asked_of_ec2[0]["Filters"][0] == {
         "Name": "tag:aws:pcs:compute-node-group-id",

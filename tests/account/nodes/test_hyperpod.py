@@ -50,11 +50,11 @@ def test_only_legal_states(status: str, action: Any, result: str, why: str) -> N
 @pytest.mark.parametrize("action", ["reboot", "replace", "delete"])
 @pytest.mark.parametrize("legacy", [False, True])
 def test_controllers_are_protected(run: Callable[..., Any], action: str, legacy: bool) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     if legacy:  # roles from a file in S3: the API does not know them, the environment file does
         service.cluster["InstanceGroups"][0].pop("SlurmConfig")
-    result = run(made, action, node_id(1), "--yes")
+    result = run(aws_account, action, node_id(1), "--yes")
     assert result.exit_code == 1 and "is the controller" in result.output
     assert not service.asked
 
@@ -70,22 +70,22 @@ def test_controllers_are_protected(run: Callable[..., Any], action: str, legacy:
     ],
 )
 def test_a_cluster_in_another_state_is_left_alone(run: Callable[..., Any], status: str, why: str) -> None:
-    made = account()
-    service = HyperPod(made, ClusterStatus=status)
-    result = run(made, "replace", node_id(16), "--yes")
+    aws_account = account()
+    service = HyperPod(aws_account, ClusterStatus=status)
+    result = run(aws_account, "replace", node_id(16), "--yes")
     assert result.exit_code == 1 and why in result.output
     assert not service.asked and "Traceback" not in result.output
 
 
 def test_list_is_complete_over_pages_and_as_reviewed(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.nodes = service.nodes[:3]
     service.page = 1
     service.status(17, "Failure", "EFA health check failed")
     service.nodes.append(node(24, status="Pending", InstanceId="", PrivateDnsHostname="ip-10-1-0-24.x"))
     service.cluster["InstanceGroups"][1] |= {"CurrentCount": 2, "TargetCount": 3, "Status": "Updating"}
-    result = run(made, "list")
+    result = run(aws_account, "list")
     assert result.exit_code == 0
     assert result.output.splitlines() == [
         "group       node                 status   type         host          image  message",
@@ -96,26 +96,29 @@ def test_list_is_complete_over_pages_and_as_reviewed(run: Callable[..., Any]) ->
         "gpu: 2 of 3 nodes, Updating",
         "4 nodes",
     ]
-    described = json.loads(run(made, "list", "--status", "failure", "--json").output)["nodes"]
+    described = json.loads(run(aws_account, "list", "--status", "failure", "--json").output)["nodes"]
     assert [(one["id"], one["group"], one["launched"]) for one in described] == [
         (node_id(17), "gpu", "2026-11-20T08:00:00+00:00")
     ]
 
 
 def test_describe_by_any_name(run: Callable[..., Any]) -> None:
-    made = account()
-    HyperPod(made)
-    result = run(made, "list", "ip-10-1-0-16")
+    aws_account = account()
+    HyperPod(aws_account)
+    result = run(aws_account, "list", "ip-10-1-0-16")
     assert result.exit_code == 0
     assert "InstanceId: i-00000000000000010" in result.output and "  Status: Running" in result.output
-    assert json.loads(run(made, "list", "gpu-16", "--json").output)["node"]["PrivatePrimaryIp"] == "10.1.0.16"
-    nobody = run(made, "list", "gpu-99")
+    assert (
+        json.loads(run(aws_account, "list", "gpu-16", "--json").output)["node"]["PrivatePrimaryIp"]
+        == "10.1.0.16"
+    )
+    nobody = run(aws_account, "list", "gpu-99")
     assert nobody.exit_code == 2 and "no such node in dev" in nobody.output
 
 
 def test_replace_reports_each_node_and_waits(run: Callable[..., Any], slurm: Slurm) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.failing = {node_id(18): "shutting down"}
     service.status(19, "Pending")
 
@@ -128,7 +131,7 @@ def test_replace_reports_each_node_and_waits(run: Callable[..., Any], slurm: Slu
             service.status(number, "Running")
 
     service.later = [lambda: None, begin, end]
-    result = run(made, "replace", node_id(16), "gpu-17", node_id(18), node_id(19), "--json", "--yes")
+    result = run(aws_account, "replace", node_id(16), "gpu-17", node_id(18), node_id(19), "--json", "--yes")
     assert [call for call, _ in service.asked] == ["replace"]
     assert result.exit_code == 1, result.output
     assert [(outcome["node"], outcome["result"]) for outcome in json.loads(result.stdout)["outcomes"]] == [
@@ -144,8 +147,8 @@ def test_replace_reports_each_node_and_waits(run: Callable[..., Any], slurm: Slu
 
 
 def test_replacing_again_is_no_error(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.nodes = service.nodes[2:]
     service.events = [
         {
@@ -159,11 +162,11 @@ def test_replacing_again_is_no_error(run: Callable[..., Any]) -> None:
         }
     ]
     service.status(17, "ShuttingDown")
-    result = run(made, "replace", node_id(16), node_id(17), "--yes")
+    result = run(aws_account, "replace", node_id(16), node_id(17), "--yes")
     assert result.exit_code == 0, result.output
     assert "has left the cluster: Instance was replaced" in result.output
     assert not service.asked
-    unknown = run(made, "replace", node_id(999), "--yes")
+    unknown = run(aws_account, "replace", node_id(999), "--yes")
     assert unknown.exit_code == 1 and "nothing is left to do" in unknown.output and not service.asked
 
 
@@ -172,9 +175,9 @@ def test_replacing_again_is_no_error(run: Callable[..., Any]) -> None:
 def test_nothing_is_asked_without_a_yes(
     run: Callable[..., Any], action: str, words: list[str], answers: str | None
 ) -> None:
-    made = account()
-    service = HyperPod(made)
-    result = run(made, action, node_id(16), *words, answers=answers)
+    aws_account = account()
+    service = HyperPod(aws_account)
+    result = run(aws_account, action, node_id(16), *words, answers=answers)
     assert not service.asked
     assert result.exit_code == (0 if words else 2)
     assert ("would" if words else "Not confirmed: nothing changed") in result.output
@@ -195,19 +198,19 @@ _NO = f"is not authorized to perform: {_ACTION} on resource: y"
     ],
 )  # fmt: skip
 def test_a_refused_request_is_a_row(run: Callable[..., Any], error: Exception, line: str) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.raising["BatchReplaceClusterNodes"] = error
-    result = run(made, "replace", node_id(16), node_id(17), "--yes")
+    result = run(aws_account, "replace", node_id(16), node_id(17), "--yes")
     assert result.exit_code == 1
     assert result.stdout.count(line) == 2 and "Traceback" not in result.output
 
 
 def test_a_refused_slurm_cluster_is_told_of_slurms_way(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.raising["BatchReplaceClusterNodes"] = refusal("ValidationException", "not patched")
-    assert 'state=fail reason="Action:Replace"' in run(made, "replace", node_id(16), "--yes").output
+    assert 'state=fail reason="Action:Replace"' in run(aws_account, "replace", node_id(16), "--yes").output
 
 
 @pytest.mark.parametrize(
@@ -221,9 +224,9 @@ def test_a_refused_slurm_cluster_is_told_of_slurms_way(run: Callable[..., Any]) 
 def test_what_cannot_be_read_is_one_line(
     run: Callable[..., Any], operation: str, error: Exception, line: str
 ) -> None:
-    made = account()
-    HyperPod(made).raising[operation] = error
-    result = run(made, "list")
+    aws_account = account()
+    HyperPod(aws_account).raising[operation] = error
+    result = run(aws_account, "list")
     assert result.exit_code == 2 and line in result.output and len(result.output.splitlines()) == 1
 
 
@@ -237,8 +240,8 @@ def test_no_credentials_and_wrong_account(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.undo()
     file = tmp_path / "other.yaml"
     file.write_text(DEV.read_text().replace("region:", 'account: "444455556666"\nregion:', 1))
-    made = account()
-    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    aws_account = account()
+    monkeypatch.setattr(aws, "Account", lambda **_: aws_account)
     result = CliRunner().invoke(app, ["nodes", "list", str(file)])
     assert result.exit_code == 2 and "belongs to account 444455556666" in result.output
 

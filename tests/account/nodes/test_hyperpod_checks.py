@@ -46,17 +46,17 @@ def node(number: int, group: str, kind: str = GPU, **more: Any) -> Node:
     ],
 )
 def test_who_is_checked(environment: str, eks: bool, one: Node, checks: list[str], says: str) -> None:
-    made = account()
-    HyperPod(made)
-    live = replace(hyperpod_nodes.read_cluster(made, "dev"), eks=eks)
+    aws_account = account()
+    HyperPod(aws_account)
+    live = replace(hyperpod_nodes.read_cluster(aws_account, "dev"), eks=eks)
     (outcome,) = hyperpod_checks.judge(cluster_of(environment), live, [one], checks)
     assert (outcome.result, says in outcome.why) == ("refused" if says else "would", True)
 
 
 def test_two_nodes_of_one_type_are_tested_against_each_other() -> None:
-    made = account()
-    HyperPod(made)
-    live = replace(hyperpod_nodes.read_cluster(made, "dev"), eks=True)
+    aws_account = account()
+    HyperPod(aws_account)
+    live = replace(hyperpod_nodes.read_cluster(aws_account, "dev"), eks=True)
     nodes = [node(1, "train"), node(2, "train"), node(3, "train", "p4d.24xlarge")]
     results = [
         one.result for one in hyperpod_checks.judge(cluster_of("wishes/groups"), live, nodes, [CONNECTIVITY])
@@ -65,9 +65,9 @@ def test_two_nodes_of_one_type_are_tested_against_each_other() -> None:
 
 
 def test_all_goes_out_in_one_request_within_limits() -> None:
-    made = account()
-    service = HyperPod(made)
-    live = hyperpod_nodes.read_cluster(made, "dev")
+    aws_account = account()
+    service = HyperPod(aws_account)
+    live = hyperpod_nodes.read_cluster(aws_account, "dev")
     whole = [node(number, "whole") for number in range(700)]
     many = [node(10_000 + number, "many") for number in range(700)]
     some = [node(20_000 + number, "some") for number in range(500)]
@@ -75,7 +75,7 @@ def test_all_goes_out_in_one_request_within_limits() -> None:
     few = [node(50_000 + number, f"few{number}") for number in range(100)]
     chosen = [*whole, *many, *some, *few]
 
-    outcomes = hyperpod_checks.start(made, live, chosen, [STRESS], everyone=[*chosen, *rest])
+    outcomes = hyperpod_checks.start(aws_account, live, chosen, [STRESS], everyone=[*chosen, *rest])
 
     assert [outcome.node for outcome in outcomes] == [one.name for one in chosen]
     ((_, asked),) = service.asked
@@ -89,45 +89,45 @@ def test_all_goes_out_in_one_request_within_limits() -> None:
 
 
 def test_a_refusal_is_the_outcome_of_each_node() -> None:
-    made = account()
-    HyperPod(made)
-    live = hyperpod_nodes.read_cluster(made, "dev")
+    aws_account = account()
+    HyperPod(aws_account)
+    live = hyperpod_nodes.read_cluster(aws_account, "dev")
 
     def refuse(**_: Any) -> None:
         raise refusal("ConflictException", "a health check is in progress")
 
-    made.client("sagemaker").start_cluster_health_check = refuse
-    (outcome,) = hyperpod_checks.start(made, live, [node(1, "gpu")], [STRESS])
+    aws_account.client("sagemaker").start_cluster_health_check = refuse
+    (outcome,) = hyperpod_checks.start(aws_account, live, [node(1, "gpu")], [STRESS])
     assert outcome.result == "failed" and "one such request at a time" in outcome.why
 
 
 def test_from_the_command(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made)
-    result = run(made, "health-check", node_id(16), node_id(17), "--connectivity", "--yes")
+    aws_account = account()
+    service = HyperPod(aws_account)
+    result = run(aws_account, "health-check", node_id(16), node_id(17), "--connectivity", "--yes")
     assert result.exit_code == 0 and "InstanceStress, InstanceConnectivity" in result.output
     ((_, asked),) = service.asked
     (entry,) = asked["DeepHealthCheckConfigurations"]
     assert entry["InstanceGroupName"] == "gpu"
     assert entry["DeepHealthChecks"] == ["InstanceStress", "InstanceConnectivity"]
-    assert run(made, "health-check", node_id(16), "--no-stress").exit_code == 2
-    assert run(made, "health-check").exit_code == 2
-    assert run(made, "health-check", node_id(16), "--group", "gpu").exit_code == 2
+    assert run(aws_account, "health-check", node_id(16), "--no-stress").exit_code == 2
+    assert run(aws_account, "health-check").exit_code == 2
+    assert run(aws_account, "health-check", node_id(16), "--group", "gpu").exit_code == 2
 
 
 def test_a_group_is_meant_as_a_whole(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made)
-    dry = run(made, "health-check", "--group", "gpu", "--dry-run")
+    aws_account = account()
+    service = HyperPod(aws_account)
+    dry = run(aws_account, "health-check", "--group", "gpu", "--dry-run")
     assert dry.exit_code == 0 and "would" in dry.output and not service.asked
-    result = run(made, "health-check", "--group", "gpu", "--yes")
+    result = run(aws_account, "health-check", "--group", "gpu", "--yes")
     assert result.exit_code == 0, result.output
     assert [
         (entry["InstanceGroupName"], "InstanceIds" in entry)
         for _, asked in service.asked
         for entry in asked["DeepHealthCheckConfigurations"]
     ] == [("gpu", False)]
-    unknown = run(made, "health-check", "--group", "gpus")
+    unknown = run(aws_account, "health-check", "--group", "gpus")
     assert unknown.exit_code == 2 and "no nodes in group gpus" in unknown.output
 
 

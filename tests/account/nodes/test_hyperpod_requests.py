@@ -24,8 +24,8 @@ from ultracluster.account.nodes.node import Node
 )
 @settings(max_examples=examples(8), deadline=None)
 def test_every_node_is_asked_for_once_and_answered_once(numbers: set[int], action: Any, data: Any) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.nodes = [node(number) for number in sorted(numbers)]
     waiting = data.draw(st.sets(st.sampled_from(sorted(numbers))))
     if action == "delete":  # only places without an instance go by their logical id
@@ -34,9 +34,9 @@ def test_every_node_is_asked_for_once_and_answered_once(numbers: set[int], actio
                 entry["InstanceId"] = ""
     names = [entry["InstanceId"] or entry["NodeLogicalId"] for entry in service.nodes]
     service.failing = dict.fromkeys(data.draw(st.sets(st.sampled_from(names))), "busy")
-    cluster = hyperpod_nodes.read_cluster(made, "dev")
-    nodes = hyperpod_nodes.list_nodes(made, cluster)
-    outcomes = hyperpod_requests.act(made, action, cluster, nodes)
+    cluster = hyperpod_nodes.read_cluster(aws_account, "dev")
+    nodes = hyperpod_nodes.list_nodes(aws_account, cluster)
+    outcomes = hyperpod_requests.act(aws_account, action, cluster, nodes)
     asked = [
         one
         for _, call in service.asked
@@ -52,11 +52,11 @@ def test_every_node_is_asked_for_once_and_answered_once(numbers: set[int], actio
 
 
 def test_limits_are_those_of_the_api() -> None:
-    made = account()
-    service = HyperPod(made)
-    assert hyperpod_requests.limit(made, "reboot", "NodeIds") == 25
-    assert hyperpod_requests.limit(made, "replace", "NodeLogicalIds") == 25
-    assert hyperpod_requests.limit(made, "delete", "NodeIds") == hyperpod_requests.DELETE_LIMIT
+    aws_account = account()
+    service = HyperPod(aws_account)
+    assert hyperpod_requests.limit(aws_account, "reboot", "NodeIds") == 25
+    assert hyperpod_requests.limit(aws_account, "replace", "NodeLogicalIds") == 25
+    assert hyperpod_requests.limit(aws_account, "delete", "NodeIds") == hyperpod_requests.DELETE_LIMIT
     model = service.client.meta.service_model.operation_model("BatchAddClusterNodes").input_shape
     step = model.members["NodesToAdd"].member.members["IncrementTargetCountBy"]
     assert step.metadata["max"] == hyperpod_requests.ADD_LIMIT
@@ -65,9 +65,9 @@ def test_limits_are_those_of_the_api() -> None:
 
 
 def test_a_node_that_aws_does_not_mention_has_failed() -> None:
-    made = account()
-    HyperPod(made)
-    cluster = hyperpod_nodes.read_cluster(made, "dev")
+    aws_account = account()
+    HyperPod(aws_account)
+    cluster = hyperpod_nodes.read_cluster(aws_account, "dev")
     silent = account()
     answer(silent.client("sagemaker", once=True), "BatchRebootClusterNodes", lambda asked: {})
     outcome = hyperpod_requests.act(silent, "reboot", cluster, [Node(node_id(16), "gpu", "Running")])[0]
@@ -78,20 +78,20 @@ def test_a_node_that_aws_does_not_mention_has_failed() -> None:
     ("words", "steps"), [(["--count", "3"], [3]), (["--to", "120"], [50, 50, 12]), (["--to", "8"], [])]
 )
 def test_add_in_steps(run: Callable[..., Any], words: list[str], steps: list[int]) -> None:
-    made = account()
-    service = HyperPod(made)
-    result = run(made, "add", "--group", "gpu", *words, "--yes", "--no-wait")
+    aws_account = account()
+    service = HyperPod(aws_account)
+    result = run(aws_account, "add", "--group", "gpu", *words, "--yes", "--no-wait")
     assert result.exit_code == 0, result.output
     asked = [call for _, call in service.asked]
     assert [call["NodesToAdd"][0]["IncrementTargetCountBy"] for call in asked] == steps
 
 
 def test_a_second_try_adds_nodes_once_and_a_second_wish_adds_them_again() -> None:
-    made = account()
-    service = HyperPod(made)
-    cluster = hyperpod_nodes.read_cluster(made, "dev")
+    aws_account = account()
+    service = HyperPod(aws_account)
+    cluster = hyperpod_nodes.read_cluster(aws_account, "dev")
     for seconds in (0, 300, 900):
-        hyperpod_requests.add(made, cluster, "gpu", 120, now=lambda seconds=seconds: float(seconds))
+        hyperpod_requests.add(aws_account, cluster, "gpu", 120, now=lambda seconds=seconds: float(seconds))
     tokens = [call["ClientToken"] for _, call in service.asked]
     assert tokens[:3] == tokens[3:6] and len(set(tokens)) == 6
 
@@ -113,20 +113,20 @@ def test_a_second_try_adds_nodes_once_and_a_second_wish_adds_them_again() -> Non
 def test_add_is_refused(
     run: Callable[..., Any], changes: dict[str, Any], words: list[str], line: str
 ) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.cluster = {
         key: value for key, value in {**service.cluster, **changes}.items() if value is not None
     }
-    result = run(made, "add", *words, "--count", "2", "--yes")
+    result = run(aws_account, "add", *words, "--count", "2", "--yes")
     assert result.exit_code == 1 and line in result.output and not service.asked
 
 
 def test_add_failures_are_rows(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.failing["add"] = "InvalidInstanceGroupStatus"
-    result = run(made, "add", "--group", "gpu", "--count", "60", "--yes")
+    result = run(aws_account, "add", "--group", "gpu", "--count", "60", "--yes")
     assert result.exit_code == 1 and "InvalidInstanceGroupStatus" in result.output
     assert len(service.asked) == 1, "it went on after a failure"
-    assert run(made, "add", "--group", "gpu").exit_code == 2
+    assert run(aws_account, "add", "--group", "gpu").exit_code == 2

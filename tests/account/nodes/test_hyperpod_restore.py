@@ -41,10 +41,10 @@ def with_roles(*groups: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_restore_brings_one_group_back_and_leaves_the_others(run: Callable[..., Any]) -> None:
-    made = account()
+    aws_account = account()
     others = (group("controller", 1, "Controller"), group("login", 1, "Login"), group("more", 3, MinCount=2))
-    service = HyperPod(made, InstanceGroups=with_roles(*others, emptied()))
-    result = run(made, "add", "--restore", "--group", "gpu", "--yes", "--no-wait")
+    service = HyperPod(aws_account, InstanceGroups=with_roles(*others, emptied()))
+    result = run(aws_account, "add", "--restore", "--group", "gpu", "--yes", "--no-wait")
 
     assert result.exit_code == 0, result.output
     ((operation, asked),) = service.asked
@@ -65,20 +65,22 @@ def test_restore_brings_one_group_back_and_leaves_the_others(run: Callable[..., 
     }
     assert (sent["more"]["InstanceCount"], sent["more"]["MinInstanceCount"]) == (3, 2)
     assert sent["login"]["InstanceCount"] == 1 and "MinInstanceCount" not in sent["login"]
-    again = run(made, "add", "--restore", "--group", "gpu", "--yes")
+    again = run(aws_account, "add", "--restore", "--group", "gpu", "--yes")
     assert again.exit_code == 0 and "already" in again.output and len(service.asked) == 1
 
 
 def test_restore_waits_for_the_nodes(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made, InstanceGroups=with_roles(group("controller", 1, "Controller"), emptied()))
+    aws_account = account()
+    service = HyperPod(
+        aws_account, InstanceGroups=with_roles(group("controller", 1, "Controller"), emptied())
+    )
     service.nodes = [node(1, "controller")]
 
     def come_up() -> None:
         service.nodes += [node(number) for number in (16, 17)]
 
     service.later = [lambda: None, lambda: None, come_up]
-    result = run(made, "add", "--restore", "--group", "gpu", "--yes")
+    result = run(aws_account, "add", "--restore", "--group", "gpu", "--yes")
     assert result.exit_code == 0, result.output
 
 
@@ -93,18 +95,18 @@ def test_restore_waits_for_the_nodes(run: Callable[..., Any]) -> None:
 def test_restore_is_refused(
     run: Callable[..., Any], groups: list[dict[str, Any]], name: str, line: str
 ) -> None:
-    made = account()
-    service = HyperPod(made, InstanceGroups=with_roles(*groups))
-    result = run(made, "add", "--restore", "--group", name, "--yes")
+    aws_account = account()
+    service = HyperPod(aws_account, InstanceGroups=with_roles(*groups))
+    result = run(aws_account, "add", "--restore", "--group", name, "--yes")
     assert result.exit_code == 1 and line in result.output and not service.asked
 
 
 def test_restore_asks_first_and_can_be_tried(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made, InstanceGroups=with_roles(emptied()))
+    aws_account = account()
+    service = HyperPod(aws_account, InstanceGroups=with_roles(emptied()))
 
-    tried = run(made, "add", "--restore", "--group", "gpu", "--dry-run")
-    refused = run(made, "add", "--restore", "--group", "gpu", answers="n\n")
+    tried = run(aws_account, "add", "--restore", "--group", "gpu", "--dry-run")
+    refused = run(aws_account, "add", "--restore", "--group", "gpu", answers="n\n")
     busy = run(hyperpod_account(ClusterStatus="Updating"), "add", "--restore", "--group", "gpu", "--yes")
 
     assert tried.exit_code == 0 and "from a target of 0 to 2 nodes" in tried.output
@@ -113,9 +115,9 @@ def test_restore_asks_first_and_can_be_tried(run: Callable[..., Any]) -> None:
 
 
 def hyperpod_account(**cluster: Any) -> Account:
-    made = account()
-    HyperPod(made, InstanceGroups=with_roles(emptied()), **cluster)
-    return made
+    aws_account = account()
+    HyperPod(aws_account, InstanceGroups=with_roles(emptied()), **cluster)
+    return aws_account
 
 
 def test_a_group_is_sent_in_the_form_that_the_update_takes() -> None:

@@ -20,27 +20,29 @@ SHOWN = f"job 42 (train-llama) of ada on {node_id(16)}"
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_yes_does_not_go_over_a_running_job(run: Callable[..., Any], slurm: Slurm, action: str) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     slurm.jobs = [JOB]
-    refused = run(made, action, node_id(16), "--yes")
+    refused = run(aws_account, action, node_id(16), "--yes")
     assert refused.exit_code == 2 and not service.asked
     assert f"runs there: {SHOWN}" in refused.output and "pass --despite-jobs" in refused.output
     # a node without a job goes by --yes
-    free = run(made, action, node_id(17), "--yes", *(["--no-wait"] if action != "health-check" else []))
+    free = run(
+        aws_account, action, node_id(17), "--yes", *(["--no-wait"] if action != "health-check" else [])
+    )
     assert free.exit_code == 0, free.output
     assert len(service.asked) == 1
 
 
 def test_the_question_names_the_jobs_and_a_yes_on_it_is_enough(run: Callable[..., Any], slurm: Slurm) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     slurm.jobs = [JOB, ("43", "bo", "eval", "10.1.0.17")]
     words = ["reboot", node_id(16), node_id(17), "--no-wait"]
-    no = run(made, *words, answers="n\n")
+    no = run(aws_account, *words, answers="n\n")
     assert no.exit_code == 2 and not service.asked
     assert "2 nodes" in no.output and "on which 2 jobs run?" in no.output and SHOWN in no.output
-    yes = run(made, *words, "--json", answers="y\n")
+    yes = run(aws_account, *words, "--json", answers="y\n")
     assert yes.exit_code == 0, yes.output
     document = json.loads(yes.stdout[yes.stdout.index("{") :])
     assert document["jobs"] == [
@@ -54,8 +56,8 @@ def test_the_question_names_the_jobs_and_a_yes_on_it_is_enough(run: Callable[...
 def test_a_job_that_starts_during_the_question_is_not_ended(
     run: Callable[..., Any], slurm: Slurm, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     slurm.jobs = [JOB]
 
     def answer(*_: Any, **__: Any) -> bool:
@@ -66,7 +68,7 @@ def test_a_job_that_starts_during_the_question_is_not_ended(
         return True
 
     monkeypatch.setattr("typer.confirm", answer)
-    ended = run(made, "replace", node_id(16), "--no-wait")
+    ended = run(aws_account, "replace", node_id(16), "--no-wait")
     assert ended.exit_code == 2 and not service.asked
     says = (
         "started meanwhile: job 43"
@@ -78,56 +80,56 @@ def test_a_job_that_starts_during_the_question_is_not_ended(
 
 
 def test_despite_jobs_goes_over_them(run: Callable[..., Any], slurm: Slurm) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     slurm.jobs = [JOB]
-    result = run(made, "reboot", node_id(16), "--yes", "--despite-jobs", "--no-wait")
+    result = run(aws_account, "reboot", node_id(16), "--yes", "--despite-jobs", "--no-wait")
     assert result.exit_code == 0 and len(service.asked) == 1 and SHOWN in result.output
 
 
 def test_what_could_not_be_asked_needs_the_same_yes(run: Callable[..., Any], slurm: Slurm) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     slurm.error = "session-manager-plugin is not on this machine"
-    refused = run(made, "replace", node_id(16), "--yes", "--json")
+    refused = run(aws_account, "replace", node_id(16), "--yes", "--json")
     assert refused.exit_code == 2 and not service.asked
     why = json.loads(refused.stdout)["message"]
     assert "whether jobs run there is not known: session-manager-plugin" in why
-    asked = run(made, "replace", node_id(16), "--no-wait", answers="y\n")
+    asked = run(aws_account, "replace", node_id(16), "--no-wait", answers="y\n")
     assert asked.exit_code == 0 and "not known whether jobs run there?" in asked.output
-    over = run(made, "replace", node_id(17), "--yes", "--despite-jobs", "--no-wait", "--json")
+    over = run(aws_account, "replace", node_id(17), "--yes", "--despite-jobs", "--no-wait", "--json")
     assert json.loads(over.stdout)["jobs_unknown"] == slurm.error
 
 
 def test_a_dry_run_names_jobs_and_asks_nobody(run: Callable[..., Any], slurm: Slurm) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     slurm.jobs = [JOB]
-    result = run(made, "replace", node_id(16), "--dry-run", "--json")
+    result = run(aws_account, "replace", node_id(16), "--dry-run", "--json")
     assert result.exit_code == 0 and not service.asked
     assert [job["id"] for job in json.loads(result.stdout)["jobs"]] == ["42"]
 
 
 def test_words_of_a_job_do_not_reach_the_terminal_as_they_are(run: Callable[..., Any], slurm: Slurm) -> None:
-    made = account()
-    HyperPod(made)
+    aws_account = account()
+    HyperPod(aws_account)
     slurm.jobs = [("42", "ada", "x\x1b]52;c;aGk=\x07\x1b[31m", "10.1.0.16")]
-    result = run(made, "replace", node_id(16), answers="n\n")
+    result = run(aws_account, "replace", node_id(16), answers="n\n")
     assert "job 42" in result.output and "\x1b" not in result.output and "\x07" not in result.output
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_one_call_takes_ten_nodes_unless_told(run: Callable[..., Any], action: str) -> None:
-    made = account()
-    service = HyperPod(made)
+    aws_account = account()
+    service = HyperPod(aws_account)
     service.nodes += [node(number) for number in range(24, 34)]
     eleven = [node_id(number) for number in range(16, 27)]
-    result = run(made, action, *eleven, "--yes", "--despite-jobs")
+    result = run(aws_account, action, *eleven, "--yes", "--despite-jobs")
     assert result.exit_code == 2 and not service.asked
     assert "11 nodes are more than the 10 that one call takes" in result.output
-    told = run(made, action, *eleven, "--dry-run", "--at-most", "11")
+    told = run(aws_account, action, *eleven, "--dry-run", "--at-most", "11")
     assert told.exit_code == 0 and told.output.count("would") >= 11
-    fewer = run(made, action, *eleven[:2], "--dry-run", "--at-most", "1")
+    fewer = run(aws_account, action, *eleven[:2], "--dry-run", "--at-most", "1")
     assert fewer.exit_code == 2 and "more than the 1 that one call takes" in fewer.output
 
 

@@ -31,9 +31,9 @@ def test_chunks_neither_lose_nor_repeat(names: list[str], limit: int) -> None:
     ],
 )
 def test_a_node_answers_to_every_name_it_has(asked: str) -> None:
-    made = account()
-    HyperPod(made)
-    nodes = hyperpod_nodes.list_nodes(made, hyperpod_nodes.read_cluster(made, "dev"))
+    aws_account = account()
+    HyperPod(aws_account)
+    nodes = hyperpod_nodes.list_nodes(aws_account, hyperpod_nodes.read_cluster(aws_account, "dev"))
     found, missing = find(nodes, [asked, asked])
     assert [one.id for one in found] == [node_id(16)] and not missing
     assert find(nodes, ["", "gpu"]) == ([], ["", "gpu"])

@@ -25,8 +25,13 @@ FAULTS: list[dict[str, Any]] = json.loads((ROOT / "lifecycle_scripts/health/faul
 def test_every_row_of_the_fault_table_is_explained() -> None:
     for row in FAULTS:
         for code in [code.replace("*", "999") for code in row["codes"]]:
-            found = explain(f"ultracluster:{row['check']}:{code}", ENFORCE)
-            assert found and found.meaning and found.next and "no row" not in found.meaning, (row["id"], code)
+            explanation = explain(f"ultracluster:{row['check']}:{code}", ENFORCE)
+            assert (
+                explanation
+                and explanation.meaning
+                and explanation.next
+                and "no row" not in explanation.meaning
+            ), (row["id"], code)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +46,13 @@ def test_every_row_of_the_fault_table_is_explained() -> None:
     ],
 )
 def test_words_of_agents_on_kubernetes(reason: str, meaning: str, following: str, by: str) -> None:
-    found = explain(reason)
-    assert found and meaning in found.meaning and following in found.next and found.by.startswith(by)
+    explanation = explain(reason)
+    assert (
+        explanation
+        and meaning in explanation.meaning
+        and following in explanation.next
+        and explanation.by.startswith(by)
+    )
     assert explain("NvidiaAcceleratedHardwareIsReady") is None is explain("XidHardwareFailure")
 
 
@@ -75,10 +85,10 @@ def test_words_of_agents_on_kubernetes(reason: str, meaning: str, following: str
     ],
 )
 def test_known_reasons(reason: str, meaning: str, following: str) -> None:
-    found = explain(reason, ENFORCE)
-    assert found
-    assert meaning in found.meaning
-    assert following in found.next
+    explanation = explain(reason, ENFORCE)
+    assert explanation
+    assert meaning in explanation.meaning
+    assert following in explanation.next
 
 
 @pytest.mark.parametrize(
@@ -121,17 +131,17 @@ def test_a_published_reason_is_known_whole_and_cut_off(row: dict[str, Any]) -> N
     assert row["by"] and row["source"]
     for text in row["texts"]:
         whole = re.sub(r"(?<![a-z])\*(?![a-z])", "7", text.replace("**", "x"))
-        found = explain(whole, ENFORCE)
-        assert found, whole
-        assert row["meaning"] in found.meaning and row["by"] in found.by, whole
+        explanation = explain(whole, ENFORCE)
+        assert explanation, whole
+        assert row["meaning"] in explanation.meaning and row["by"] in explanation.by, whole
         for length in range(min(20, len(whole)), len(whole)):
             assert explain(f"{whole[:length]}+", ENFORCE), whole[:length]
-        assert explain(f"{whole} [slurm@2026-11-22T20:27:51]", ENFORCE) == found
+        assert explain(f"{whole} [slurm@2026-11-22T20:27:51]", ENFORCE) == explanation
 
 
 def test_of_a_text_that_is_cut_off_every_reason_is_named() -> None:
-    found = explain("gres/gpu count", ENFORCE)
-    assert found and found.meaning.count("; or, for the text is cut off: ") == 2
+    explanation = explain("gres/gpu count", ENFORCE)
+    assert explanation and explanation.meaning.count("; or, for the text is cut off: ") == 2
 
 
 def test_what_is_not_known_is_not_denied() -> None:

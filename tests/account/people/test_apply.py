@@ -140,8 +140,8 @@ def test_new_principals_wait_for_a_deploy(run: Run) -> None:
 def test_json(run: Run, json_keeps_its_schema: list[str]) -> None:
     bucket = Bucket()
     run({"alice": ALICE, "carol": CAROL}, "apply", bucket=bucket)
-    made = run({"alice": ALICE, "bob": BOB}, "apply", "--remove", "--json", bucket=bucket)
-    document = check_document(made.stdout)
+    result = run({"alice": ALICE, "bob": BOB}, "apply", "--remove", "--json", bucket=bucket)
+    document = check_document(result.stdout)
     rows = {row["name"]: row for row in document["users"]}
     assert {name: row["change"] for name, row in rows.items()} == {
         "alice": "same",

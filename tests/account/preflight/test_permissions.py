@@ -29,10 +29,10 @@ def world() -> World:
 
 def test_missing_permissions_are_named(world: World) -> None:
     world.denied = {"sts:AssumeRole", "fsx:CreateFileSystem"}
-    found = ask(permissions, world)
-    assert found["fsx:CreateFileSystem"].level == "red"
-    assumed = [what for what in found if what.startswith("sts:AssumeRole cdk-hnb659fds-deploy-role")]
-    assert assumed and found[assumed[0]].level == "red"
+    rows = ask(permissions, world)
+    assert rows["fsx:CreateFileSystem"].level == "red"
+    assumed = [what for what in rows if what.startswith("sts:AssumeRole cdk-hnb659fds-deploy-role")]
+    assert assumed and rows[assumed[0]].level == "red"
     asked = [asked for name, asked in world.asked if name == "SimulatePrincipalPolicy"]
     # the role itself with its path, not the session
     assert asked[0]["PolicySourceArn"] == f"arn:aws:iam::{OWNER}:role/people/operator"

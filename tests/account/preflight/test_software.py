@@ -60,8 +60,8 @@ def with_image(name: str) -> World:
 def test_images(changes: dict[str, Any], what: str, level: str) -> None:
     world = with_image("pcs-p6-b200")
     answer(world.account.client("ec2"), "DescribeImages", image(**changes))
-    found = ask(software, world)
-    assert found[f"ami-0123456789abcdef0{what}"].level == level
+    rows = ask(software, world)
+    assert rows[f"ami-0123456789abcdef0{what}"].level == level
 
 
 def test_the_image_that_a_parameter_holds_is_looked_at() -> None:
@@ -79,11 +79,11 @@ def test_the_image_that_a_parameter_holds_is_looked_at() -> None:
         "GetParameter",
         lambda request: {"Parameter": {"Name": request["Name"], "Value": "ami-0123456789abcdef0"}},
     )
-    found = ask(software, world)
+    rows = ask(software, world)
 
     assert asked == [["ami-0123456789abcdef0"]]
-    assert found[f"{parameter} parameter"].found == "is ami-0123456789abcdef0 now"
-    assert found["ami-0123456789abcdef0 architecture"].level == "red"
+    assert rows[f"{parameter} parameter"].found == "is ami-0123456789abcdef0 now"
+    assert rows["ami-0123456789abcdef0 architecture"].level == "red"
 
 
 def test_hyperpod_takes_images_of_its_own_account() -> None:

@@ -31,10 +31,10 @@ def test_other_clusters_count_and_the_environments_own_does_not() -> None:
         "two": {"InstanceGroups": [group(2, CapacityRequirements={"Spot": {}})]},
         "dev": {"InstanceGroups": [group(2)]},
     }
-    found = ask(quotas, world)
-    assert "in use 3, needed 2" in found[USAGE].found
+    rows = ask(quotas, world)
+    assert "in use 3, needed 2" in rows[USAGE].found
     total = "sagemaker: Total number of instances allowed across SageMaker HyperPod clusters"
-    assert "in use 5, needed 4" in found[total].found
+    assert "in use 5, needed 4" in rows[total].found
 
 
 def test_running_instances_count_by_family_and_purchase() -> None:

@@ -58,9 +58,9 @@ def test_the_applied_value_comes_before_the_default_one(world: World) -> None:
 def test_a_trusted_code_finds_a_quota_that_was_renamed_and_an_untrusted_one_does_not(world: World) -> None:
     world.quotas["EC2-VPC Elastic IPs"]["QuotaName"] = "Addresses"
     world.quotas[USAGE.partition(": ")[2]] |= {"QuotaName": "something else", "QuotaCode": "L-A15DF696"}
-    found = ask(quotas, world)
-    assert found["ec2: Addresses"].level == "green"
-    assert found[USAGE].level == "unknown"
+    rows = ask(quotas, world)
+    assert rows["ec2: Addresses"].level == "green"
+    assert rows[USAGE].level == "unknown"
 
 
 def test_a_use_that_only_cloudwatch_knows_is_read_there(world: World) -> None:

@@ -37,14 +37,14 @@ JOB: dict[str, Any] = {
 
 
 def changed(**changes: Any) -> dict[str, Any]:
-    made = json.loads(json.dumps(JOB))
+    document = json.loads(json.dumps(JOB))
     for path, value in changes.items():
         *steps, last = path.split("__")
-        target = made
+        target = document
         for step in steps:
             target = target.setdefault(step, {})
         target[last] = value
-    return made
+    return document
 
 
 def read(text: str | dict[str, Any], cluster: Any = PLAIN, **more: Any) -> JobDocuments:

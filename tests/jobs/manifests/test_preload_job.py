@@ -29,9 +29,9 @@ def test_a_job_of_kubernetes(base: str, changes: dict[str, Any], queue: str | No
     with file.open("w") as stream:
         YAML().dump(changed(environment_data(base), changes), stream)
     words = ["/fsx/checkpoints/a", "--nodes", "2", "--image", "a/b:1"]
-    made = CliRunner().invoke(app, ["job", "write", str(file), "--preload", *words])
-    assert made.exit_code == 0, made.stderr
-    found = YAML(typ="safe").load(made.stdout)
+    result = CliRunner().invoke(app, ["job", "write", str(file), "--preload", *words])
+    assert result.exit_code == 0, result.stderr
+    found = YAML(typ="safe").load(result.stdout)
     assert problems(found) == []
     assert found["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name") == queue
     spec = found["spec"]

@@ -48,10 +48,10 @@ def objects(result: Result) -> list[dict[str, Any]]:
 def one_job(folder: Path, scheduler: str, *more: str, **changes: Any) -> dict[str, Any]:
     keys = {key.replace("__", "."): value for key, value in changes.items()}
     asked = ["--team", "research", "--nodes", "3", "--image", IMAGE, *more]
-    made = objects(
+    manifests = objects(
         run(folder, "eks-p5en", {"orchestrator.scheduler": scheduler, "teams": TEAMS, **keys}, *asked)
     )
-    return made[-1]
+    return manifests[-1]
 
 
 def pod(made: dict[str, Any]) -> dict[str, Any]:
@@ -69,19 +69,19 @@ def pod(made: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("release", kubernetes_releases())
 @pytest.mark.parametrize("scheduler", NODES)
 def test_what_reads_the_job_takes_it(scheduler: str, release: str, tmp_path: Path) -> None:
-    made = one_job(tmp_path, scheduler)
+    queue = one_job(tmp_path, scheduler)
 
-    assert problems(made, kubernetes=release) == []
-    assert made["kind"] == NODES[scheduler]
-    assert made["metadata"]["namespace"] == "research"
+    assert problems(queue, kubernetes=release) == []
+    assert queue["kind"] == NODES[scheduler]
+    assert queue["metadata"]["namespace"] == "research"
 
 
 @pytest.mark.parametrize("scheduler", NODES)
 def test_a_wrong_field_of_its_pods_is_found(scheduler: str, tmp_path: Path) -> None:
-    made = one_job(tmp_path, scheduler)
-    pod(made)["spec"]["tolerationz"] = []
+    queue = one_job(tmp_path, scheduler)
+    pod(queue)["spec"]["tolerationz"] = []
 
-    assert problems(made)
+    assert problems(queue)
 
 
 @pytest.mark.parametrize("scheduler", NODES)
@@ -391,13 +391,13 @@ def test_its_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.Monk
 def test_namespaces_that_hyperpod_makes_are_kept_apart_by_hand(tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(json.dumps(changed(environment_data("hyperpod-eks-p5"), GOVERNED)))
-    made = objects(CliRunner().invoke(app, ["export", "team-namespaces", str(file)]))
+    manifests = objects(CliRunner().invoke(app, ["export", "team-namespaces", str(file)]))
 
-    assert [found for one in made for found in problems(one, kubernetes="1.36")] == []
+    assert [found for one in manifests for found in problems(one, kubernetes="1.36")] == []
     spaces = {"hyperpod-ns-research", "hyperpod-ns-product"}
     for kind in ("NetworkPolicy", "ResourceQuota", "LimitRange", "ServiceAccount", "RoleBinding"):
-        assert {one["metadata"]["namespace"] for one in made if one["kind"] == kind} == spaces
-    namespaces = {one["metadata"]["name"]: one for one in made if one["kind"] == "Namespace"}
+        assert {one["metadata"]["namespace"] for one in manifests if one["kind"] == kind} == spaces
+    namespaces = {one["metadata"]["name"]: one for one in manifests if one["kind"] == "Namespace"}
     assert set(namespaces) == spaces
 
 
@@ -426,13 +426,13 @@ def test_there_is_not_always_something_to_export(
 @pytest.mark.parametrize("scheduler", NODES)
 def test_pods_tell_their_metrics_where_they_are_collected(scheduler: str, tmp_path: Path) -> None:
     without = pod(one_job(tmp_path, scheduler))
-    made = one_job(tmp_path, scheduler, observability={"kind": "prometheus"})
-    told = pod(made)
-    assert problems(made) == []
+    queue = one_job(tmp_path, scheduler, observability={"kind": "prometheus"})
+    told = pod(queue)
+    assert problems(queue) == []
     variables = {one["name"]: one["value"] for one in told["spec"]["containers"][0]["env"]}
     assert variables["ULTRACLUSTER_METRICS_PORT"] == told["metadata"]["annotations"]["prometheus.io/port"]
     assert variables["ULTRACLUSTER_ACCELERATOR"] == "h200"
-    assert variables["ULTRACLUSTER_JOB_ID"] == made["metadata"]["name"]
+    assert variables["ULTRACLUSTER_JOB_ID"] == queue["metadata"]["name"]
     assert told["metadata"]["annotations"]["prometheus.io/scrape"] == "true"
     kept = without.get("metadata", {}).get("annotations", {})
     assert kept.items() <= told["metadata"]["annotations"].items()

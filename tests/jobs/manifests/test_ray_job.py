@@ -69,10 +69,10 @@ def test_pods_are_let_into_a_restricted_namespace(kind: str, tmp_path: Path) -> 
     run(tmp_path, "eks-p5en", {**KUBERAY, **teams}, "--nodes", "1", "--team", "research", "--image", IMAGE)
     words = ["--preload", "/fsx/checkpoints"] if kind == "preload" else ["--framework", "ray"]
     file = str(tmp_path / "cluster.yaml")
-    made = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, ["job", "write", file, *words, "--nodes", "2", "--team", "research", "--image", IMAGE]
     )
-    found = YAML(typ="safe").load(made.stdout)
+    found = YAML(typ="safe").load(result.stdout)
     row = kind_of(found)
     assert row
     pods = list(row.templates(found))
@@ -84,8 +84,8 @@ def test_pods_are_let_into_a_restricted_namespace(kind: str, tmp_path: Path) -> 
 
 
 def test_one_node_is_a_head_alone(tmp_path: Path) -> None:
-    made = run(tmp_path, "eks-p5en", KUBERAY, "--nodes", "1", "--image", IMAGE)
-    ray = ray_job(made)["spec"]["rayClusterSpec"]
+    result = run(tmp_path, "eks-p5en", KUBERAY, "--nodes", "1", "--image", IMAGE)
+    ray = ray_job(result)["spec"]["rayClusterSpec"]
     assert "workerGroupSpecs" not in ray
     assert "podset-group-name" not in str(ray)
 
@@ -121,9 +121,9 @@ def test_one_node_is_a_head_alone(tmp_path: Path) -> None:
 def test_what_ray_is_not_started_on_is_one_sentence(
     base: str, changes: dict[str, Any], words: str, said: str, tmp_path: Path
 ) -> None:
-    made = run(tmp_path, base, changes, "--nodes", "1", *words.split())
-    assert made.exit_code == 2
-    assert said in " ".join(made.stderr.split())
+    result = run(tmp_path, base, changes, "--nodes", "1", *words.split())
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(("size", "parallel", "offload"), [("7B", 1, False), ("72B", 2, True)])
@@ -218,11 +218,11 @@ def nodes(tmp_path: Path) -> Path:
 
 
 def batch(folder: Path, *words: str) -> str:
-    made = run(
+    result = run(
         folder, "parallelcluster-p5", {}, "--nodes", "2", "--no-look", "--checkpoints", f"{folder}/c", *words
     )
-    assert made.exit_code == 0, made.stderr
-    return made.stdout
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 def started(nodes: Path, **more: str) -> subprocess.CompletedProcess[str]:

@@ -94,10 +94,10 @@ def parallelcluster(
     leaves: Mapping[int, str] = LEAVES, *, denied: bool = False
 ) -> tuple[Any, list[list[str]]]:
     """An account with a head node and six nodes, and the ids of each question for places."""
-    made = account()
+    aws_account = account()
     asked: list[list[str]] = []
     nodes = [instance(9, "HeadNode"), *(instance(number, "Compute") for number in range(1, 7))]
-    answer(made.client("ec2"), "DescribeInstances", lambda _: {"Reservations": [{"Instances": nodes}]})
+    answer(aws_account.client("ec2"), "DescribeInstances", lambda _: {"Reservations": [{"Instances": nodes}]})
 
     def places(request: dict[str, Any]) -> dict[str, Any]:
         if denied:
@@ -109,22 +109,22 @@ def parallelcluster(
         ]
         return {"Instances": rows}
 
-    answer(made.client("ec2"), "DescribeInstanceTopology", places)
-    return made, asked
+    answer(aws_account.client("ec2"), "DescribeInstanceTopology", places)
+    return aws_account, asked
 
 
 def test_a_job_by_its_number(explain: Callable[..., Any]) -> None:
     made, asked = parallelcluster()
     result = explain(made, str(PCLUSTER), "42", "--json")
-    found = json.loads(result.stdout)
+    document = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert [node["name"] for node in found["nodes"]] == [f"gpu-st-p5-{number}" for number in range(1, 5)]
-    assert found["layers"][2] == {
+    assert [node["name"] for node in document["nodes"]] == [f"gpu-st-p5-{number}" for number in range(1, 5)]
+    assert document["layers"][2] == {
         "layer": "layer-3",
         "switches": {"nn-3": 2, "nn-4": 1, "nn-5": 1},
         "best": [4],
     }
-    assert found["topology"]["kind"] == "tree"
+    assert document["topology"]["kind"] == "tree"
     assert len(asked[0]) == 7
     told = explain(made, str(PCLUSTER), "42").stdout
     assert "On layer-3 it spans 3 where 1 would do, were those nodes free." in told
@@ -185,14 +185,14 @@ def resource_config(leaves: Sequence[str | None]) -> str:
 
 
 def test_hyperpod_is_asked_on_its_controller(explain: Callable[..., Any], shell: Scontrol) -> None:
-    made = account()
-    HyperPod(made)
+    aws_account = account()
+    HyperPod(aws_account)
     shell.config.write_text(resource_config(["nn-a", "nn-a", "nn-b", "nn-b", "nn-b", "nn-b"]))
-    result = explain(made, str(DEV), "42", "--json")
+    result = explain(aws_account, str(DEV), "42", "--json")
     assert result.exit_code == 1, result.output
     assert json.loads(result.stdout)["layers"][2]["switches"] == {"nn-a3": 2, "nn-b3": 2}
     shell.config.write_text("not JSON")
-    result = explain(made, str(DEV), "42")
+    result = explain(aws_account, str(DEV), "42")
     assert result.exit_code == 2
     assert "--topology" in result.output
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_batch_script_is_clean_and_sums(tmp_path: Path) -> None:
-    made = CliRunner().invoke(
+    result = CliRunner().invoke(
         app,
         [
             "job",
@@ -28,13 +28,13 @@ def test_the_batch_script_is_clean_and_sums(tmp_path: Path) -> None:
             "2",
         ],
     )
-    assert made.exit_code == 0, made.stderr
-    assert "#SBATCH --nodes=2\n" in made.stdout and "gpus" not in made.stdout
+    assert result.exit_code == 0, result.stderr
+    assert "#SBATCH --nodes=2\n" in result.stdout and "gpus" not in result.stdout
     file = tmp_path / "preload.sh"
-    file.write_text(made.stdout)
+    file.write_text(result.stdout)
     subprocess.run(["shellcheck", file], check=True)
     subprocess.run(["shfmt", "-d", "-i", "2", "-ci", file], check=True)
-    (inner,) = re.findall(r"readonly PRELOAD='(.*?)\n'", made.stdout, re.DOTALL)
+    (inner,) = re.findall(r"readonly PRELOAD='(.*?)\n'", result.stdout, re.DOTALL)
     subprocess.run(["shellcheck", "--shell=bash", "-"], input=inner, text=True, check=True)
 
     (tmp_path / "srun").write_text(
@@ -45,7 +45,7 @@ def test_the_batch_script_is_clean_and_sums(tmp_path: Path) -> None:
     for number in range(30):
         (tmp_path / "data" / f"shard-{number}").write_bytes(bytes(10_000_000 if number == 0 else 1))
     done = subprocess.run(
-        ["bash", "-c", made.stdout.replace("/fsx/datasets/x", str(tmp_path / "data"))],
+        ["bash", "-c", result.stdout.replace("/fsx/datasets/x", str(tmp_path / "data"))],
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

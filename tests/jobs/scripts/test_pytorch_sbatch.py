@@ -32,9 +32,9 @@ def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Re
 
 
 def script(folder: Path, base: str, *more: str, changes: dict[str, Any] | None = None) -> str:
-    made = run(folder, base, changes or {}, "--nodes", "1", *more)
-    assert made.exit_code == 0, made.stderr
-    return made.stdout
+    result = run(folder, base, changes or {}, "--nodes", "1", *more)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.slow
@@ -131,17 +131,17 @@ def test_within_is_what_the_cluster_honours(base: str, more: list[str], option: 
 def test_what_slurm_would_ignore_is_refused_with_the_reason(
     base: str, words: list[str], said: str, tmp_path: Path
 ) -> None:
-    made = run(tmp_path, base, {}, "--nodes", "1", *words)
-    assert made.exit_code == 2
-    assert said in " ".join(made.stderr.split())
+    result = run(tmp_path, base, {}, "--nodes", "1", *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
 
 
 def test_what_may_be_ignored_is_said(tmp_path: Path) -> None:
-    made = run(tmp_path, "dev", {}, "--nodes", "1", "--within", "layer-3")
-    assert made.exit_code == 0
-    assert "--switches=1 counts only if Slurm has switches" in made.stderr
-    made = run(tmp_path, "prod", {}, "--nodes", "1", "--within", "layer-3")
-    assert "job why" in made.stderr
+    result = run(tmp_path, "dev", {}, "--nodes", "1", "--within", "layer-3")
+    assert result.exit_code == 0
+    assert "--switches=1 counts only if Slurm has switches" in result.stderr
+    result = run(tmp_path, "prod", {}, "--nodes", "1", "--within", "layer-3")
+    assert "job why" in result.stderr
     assert not run(tmp_path, "prod", {}, "--nodes", "1").stderr
 
 
@@ -184,17 +184,17 @@ def test_the_page_shows_what_is_so(tmp_path: Path) -> None:
     """Its command is run; its table of --within holds for an example of each column."""
     (line,) = re.findall(r"^ultracluster job write (.*) > train.sh$", PAGE, re.MULTILINE)
     base, *words = line.split()
-    made = run(tmp_path, base, {}, *words)
-    assert made.exit_code == 0
-    assert "#SBATCH --time=2-00:00:00\n" in made.stdout
+    result = run(tmp_path, base, {}, *words)
+    assert result.exit_code == 0
+    assert "#SBATCH --time=2-00:00:00\n" in result.stdout
     columns = ("parallelcluster-p5", "parallelcluster-gb200", "pcs-p6-b200")
     for wish in ("layer-3", "ultraserver", "layer-1", "layer-2"):
         (row,) = [
             line for line in PAGE.splitlines() if line.startswith("| `") and f"`{wish}`" in line.split("|")[1]
         ]
         for column, cell in zip(columns, row.split("|")[2:5], strict=True):
-            made = run(tmp_path, column, {}, "--nodes", "1", "--within", wish)
-            assert (made.exit_code == 2) == ("refused" in cell), (wish, column)
+            result = run(tmp_path, column, {}, "--nodes", "1", "--within", wish)
+            assert (result.exit_code == 2) == ("refused" in cell), (wish, column)
 
 
 @pytest.mark.slow

@@ -136,10 +136,10 @@ def _output(account: Account, cluster: Cluster, name: str) -> str:
 
 
 def _version(text: str) -> tuple[int, int]:
-    found = re.match(r"v?(\d+)(?:\.(\d+))?", text)
-    if not found:
+    match = re.match(r"v?(\d+)(?:\.(\d+))?", text)
+    if not match:
         raise AccountError(f"AWS says that Grafana's version is `{text}`, which this command cannot read")
-    return int(found[1]), int(found[2] or 0)
+    return int(match[1]), int(match[2] or 0)
 
 
 __all__ = ["Metrics", "Workspace", "find_workspace", "metrics_of"]

@@ -123,11 +123,11 @@ def _unfit(wanted: Cluster, cluster: LiveCluster, node: Node) -> str:
     group = wanted.groups.get(node.group)
     if node.controller or (group and group.role != "compute"):
         return f"is a {group.role if group else 'controller'} node: only workers are checked"
-    known = wanted.instance_type(node.instance_type)
-    if known and known.accelerator is None:
-        return f"{known.name} has no accelerators: HyperPod skips it"
-    if known and known.accelerator and known.accelerator.manufacturer != "NVIDIA" and not cluster.eks:
-        return f"with Slurm AWS documents checks of GPUs only, and {known.name} has {known.accelerator.name}"
+    kind = wanted.instance_type(node.instance_type)
+    if kind and kind.accelerator is None:
+        return f"{kind.name} has no accelerators: HyperPod skips it"
+    if kind and kind.accelerator and kind.accelerator.manufacturer != "NVIDIA" and not cluster.eks:
+        return f"with Slurm AWS documents checks of GPUs only, and {kind.name} has {kind.accelerator.name}"
     return ""
 
 

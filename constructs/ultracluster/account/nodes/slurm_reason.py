@@ -52,8 +52,8 @@ def explain(reason: str, health: Health | None = None) -> Explanation | None:
         health: of the environment file: what happens next depends on it.
     """
     text = re.sub(r"\s*\[[^\]]*@[^\]]*\]?$", "", " ".join(reason.split()))
-    if found := _OURS.match(text):
-        return _ours(found[1], found[2], health or Health())
+    if match := _OURS.match(text):
+        return _ours(match[1], match[2], health or Health())
     text = re.sub(r"(?:\.{3}|…|\+)$", "", text).strip().strip("\"'")
     known = _published(text)
     if not known:  # slurmctld puts one reason behind another
@@ -106,8 +106,8 @@ _ANY = {"**": ".*", "*": "[^ ()]*"}
 
 def _pieces(published: str) -> list[str]:
     """Expressions for a published reason, one for each letter or place."""
-    found = re.findall(r"\*\*|(?<![a-z])\*(?![a-z])|.", published)
-    return [_ANY[one] if one in _ANY else re.escape(one) for one in found]
+    matches = re.findall(r"\*\*|(?<![a-z])\*(?![a-z])|.", published)
+    return [_ANY[one] if one in _ANY else re.escape(one) for one in matches]
 
 
 @cache

@@ -33,7 +33,9 @@ def examine_after(
         progress: called with the name of each source before it is asked.
     """
     node, group = result.node, result.group
-    found = examine(account, cluster, hours=HOURS, nodes={node: group} if node else None, progress=progress)
+    examination = examine(
+        account, cluster, hours=HOURS, nodes={node: group} if node else None, progress=progress
+    )
     running = [one for one in source.nodes if one.id == node and one.status == "running"]
     if isinstance(source, InstanceSource) and running:
         progress(f"log of {node}")
@@ -41,7 +43,7 @@ def examine_after(
             command = f"tail -n {TAIL} {LOG} 2>/dev/null || tail -n {TAIL} {SHIPPED}"
             answer = source.shell.run(running, command)[node]
         except AccountError:
-            return found  # the rest still answers
+            return examination  # the rest still answers
         if answer.text.strip():
-            found.logs[f"{node}:{LOG}"] = answer.text.splitlines()
-    return found
+            examination.logs[f"{node}:{LOG}"] = answer.text.splitlines()
+    return examination

@@ -117,8 +117,8 @@ def expectations(cluster: Cluster) -> dict[str, Expected]:
 
 def efa_interfaces(cluster: Cluster, instance_type: str) -> int:
     """EFA interfaces that a node of a type has at least; 0 also for an unknown type."""
-    found = cluster.instance_type(instance_type)
-    return found.least_efa_interfaces if found else 0
+    kind = cluster.instance_type(instance_type)
+    return kind.least_efa_interfaces if kind else 0
 
 
 def judge(

@@ -38,14 +38,14 @@ def ended() -> Optional[Dict[str, Any]]:  # noqa: UP006, UP045
     report = text("/var/log/ultracluster/report.jsonl").splitlines()
     for line in [text("/run/ultracluster/ready"), *reversed(report)]:
         try:
-            found: Any = json.loads(line)
+            document: Any = json.loads(line)
         except ValueError:
             continue
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             continue
-        if "run" not in found:
+        if "run" not in document:
             return None  # a step is the newest line: a run is at work, or was killed
-        kept: Dict[str, Any] = {key: found[key] for key in KEPT if key in found}  # noqa: UP006
+        kept: Dict[str, Any] = {key: document[key] for key in KEPT if key in document}  # noqa: UP006
         kept["reason"] = str(kept.get("reason") or "")[:400]
         return kept
     return None

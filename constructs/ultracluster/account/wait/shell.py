@@ -72,11 +72,11 @@ def command(script: str) -> str:
 def unpack(output: str) -> Answer:
     """What the script printed, out of all that came back."""
     text = output.replace("\r", "")
-    found = re.search(rf"{_BEGIN}\n(?P<text>.*?)\n?\n{_END} (?P<status>\d+)", text, re.DOTALL)
-    if found is None:
+    match = re.search(rf"{_BEGIN}\n(?P<text>.*?)\n?\n{_END} (?P<status>\d+)", text, re.DOTALL)
+    if match is None:
         last = " ".join(text.split())[-200:]
         return Answer(why=f"the command did not run to its end{': ' + last if last else ''}")
-    return Answer(found["text"], int(found["status"]))
+    return Answer(match["text"], int(match["status"]))
 
 
 class RunCommand:

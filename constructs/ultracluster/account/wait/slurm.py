@@ -60,8 +60,8 @@ def registered(node: Node, nodes: Iterable[SlurmNode]) -> Registered:
         return Registered(False, "slurmctld does not know it")
     state = found.state.rstrip("*~#!%^$@+-")
     reason = f": {found.reason}" if found.reason else ""
-    if known := explain(found.reason):
-        reason += f" ({known.meaning})"
+    if explanation := explain(found.reason):
+        reason += f" ({explanation.meaning})"
     for sign, why in _FLAGS.items():
         if found.state.endswith(sign):
             return Registered(False, f"Slurm's node {found.name} {why}{reason}")

@@ -62,12 +62,12 @@ def lifecycle_parameters(account: Account, answer: dict[str, Any], notes: Notes)
         if text is None:
             continue
         try:
-            found = json.loads(text)
+            document = json.loads(text)
         except (ValueError, RecursionError):
             notes.unread[f"s3://{bucket}/{key}"] = "it is not JSON"
             continue
-        if isinstance(found, dict):
-            return cast("dict[str, Any]", found)
+        if isinstance(document, dict):
+            return cast("dict[str, Any]", document)
         notes.unread[f"s3://{bucket}/{key}"] = "it holds no keys and values"
     return None
 

@@ -152,8 +152,8 @@ def _of_pod(cluster: Cluster, spec: dict[str, Any], count: int, *, alone: bool) 
 
 
 def _types(cluster: Cluster, wanted: str) -> list[InstanceType]:
-    found = [kind for group in cluster.with_role("compute").values() for kind in group.known_types]
-    return [one for one in found if not wanted or one.name == wanted]
+    kinds = [kind for group in cluster.with_role("compute").values() for kind in group.known_types]
+    return [one for one in kinds if not wanted or one.name == wanted]
 
 
 def _fabric(kind: InstanceType, spec: dict[str, Any], efa: float, number: int) -> Iterator[str]:

@@ -32,12 +32,12 @@ def seconds_of(time: str) -> int:
     Raises:
         ValueError: it has another form, or is too long.
     """
-    if found := _DAYS.fullmatch(time):
-        days, hours, minutes, seconds = (int(group or 0) for group in found.groups())
-    elif found := _CLOCK.fullmatch(time):
-        first, second, third = (int(group or 0) for group in found.groups())
+    if match := _DAYS.fullmatch(time):
+        days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
+    elif match := _CLOCK.fullmatch(time):
+        first, second, third = (int(group or 0) for group in match.groups())
         days, hours, minutes, seconds = (
-            (0, first, second, third) if found[3] is not None else (0, 0, first, second)
+            (0, first, second, third) if match[3] is not None else (0, 0, first, second)
         )
     else:
         raise ValueError(f"--time {time!r} has another form than 2:00:00 or 1-12")

@@ -106,10 +106,10 @@ def child_environment() -> dict[str, str]:
 
 
 def _words(file: Path) -> Sequence[str]:
-    found = shutil.which("kubectl")
-    if found is None:
+    program = shutil.which("kubectl")
+    if program is None:
         raise AccountError(missing_programs())
-    return [found, "--kubeconfig", str(file)]
+    return [program, "--kubeconfig", str(file)]
 
 
 __all__ = [

@@ -202,14 +202,14 @@ def _delete(api: KubernetesApi, there: Manifest) -> bool:
 
 
 def _object(answer: bytes) -> Manifest:
-    found: Any = json.loads(answer)
+    document: Any = json.loads(answer)
     if (
-        not isinstance(found, dict)
-        or not isinstance(found.get("metadata"), dict)
-        or "uid" not in found["metadata"]
+        not isinstance(document, dict)
+        or not isinstance(document.get("metadata"), dict)
+        or "uid" not in document["metadata"]
     ):
         raise ValueError
-    return found
+    return document
 
 
 def _token(one: Manifest) -> str:
