@@ -71,6 +71,3 @@ def ceiling_of(name: str, line_rate: float, nodes: int, ranks: int) -> float | N
         return None
     share = line_rate / each if COLLECTIVES[name].by_rank else line_rate
     return share * (ranks - 1) / (ranks - each)
-
-
-__all__ = ["ALL_REDUCE", "COLLECTIVES", "Collective", "ceiling_of", "check_collective", "collective_of"]

@@ -277,6 +277,3 @@ def _ena_gigabytes(kind: InstanceType | None) -> float | None:
     cards = kind.network_cards_api if kind else ()
     first = next((row for row in cards if row.first == 0), None)
     return first.peak_gbps / 8 if first else None
-
-
-__all__ = ["NccomLogs", "NccomRun", "NeuronHost", "judge_nccom", "parse_nccom", "read_nccom"]

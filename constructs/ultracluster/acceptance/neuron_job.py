@@ -42,6 +42,3 @@ def _affinity(kind: InstanceType, nodes: int, name: str) -> str:
         if one.node_label and nodes == one.instances:
             return Template(_ONE_ULTRASERVER).substitute(name=name, label=one.node_label)
     return ""
-
-
-__all__ = ["neuron_values"]

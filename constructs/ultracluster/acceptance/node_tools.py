@@ -82,6 +82,3 @@ def _measuring(script: str, collective: str) -> str:
     line = f"COLLECTIVE={ALL_REDUCE}\n"
     assert line in script, "the script has no place for its collective"
     return script.replace(line, f"COLLECTIVE={collective}\n", 1)
-
-
-__all__ = ["packed_tools", "slurm_script"]

@@ -263,6 +263,3 @@ def _world() -> set[str]:
 def _table() -> dict[str, Any]:
     file = Path(__file__).with_name("environment_rights.json")
     return json.loads(file.read_text(encoding="utf-8"))
-
-
-__all__ = ["PEOPLE", "Deployed", "environment_policy", "instance_tags", "rows_for"]

@@ -160,6 +160,3 @@ def _why(document: Mapping[str, Any], status: int) -> str:
         429: "it is throttled: ask again in a minute",
     }
     return "; ".join(part for part in (words, hints.get(status, "")) if part) or "it gives no reason"
-
-
-__all__ = ["Answer", "MetricsQuery", "Sample"]

@@ -224,6 +224,3 @@ def _step_row(step: Step) -> Row:
 def _admin_row(person: Person) -> Row:
     kind = "user" if person[0] == "SSO_USER" else "group"
     return Row(kind="administrator", name=f"{kind} {person[1]}", action="create", state="planned")
-
-
-__all__ = ["Plan", "Row", "perform", "plan"]

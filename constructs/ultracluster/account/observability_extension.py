@@ -308,22 +308,3 @@ def follow(
             break
         sleep(EVERY)
     return found
-
-
-__all__ = [
-    "BROKEN",
-    "BUSY",
-    "NAME",
-    "Found",
-    "Issue",
-    "Step",
-    "Wanted",
-    "carry_out",
-    "compare",
-    "configuration_text",
-    "difference",
-    "examine",
-    "find",
-    "follow",
-    "wanted",
-]

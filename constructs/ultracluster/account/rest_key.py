@@ -51,6 +51,3 @@ def _url(cluster: dict[str, Any]) -> str:
             host = f"[{six}]" if six else endpoint["privateIpAddress"]
             return f"http://{host}:{endpoint['port']}"
     return ""
-
-
-__all__ = ["RestKey", "rest_key"]

@@ -63,6 +63,3 @@ def _pin(cluster: LiveCluster, group: Group) -> Outcome:
     if asked.image_release == live.image:
         return say("already", f"is pinned to {live.image}")
     return say("would", live.image)
-
-
-__all__ = ["lines", "pins"]

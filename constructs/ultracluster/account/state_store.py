@@ -97,6 +97,3 @@ def store(account: Account, before: Stored, document: dict[str, Any]) -> None:
                 f"{before.uri} was written by somebody else meanwhile: look at it again"
             ) from None
         raise AccountError(explain(error)) from None
-
-
-__all__ = ["ChangedMeanwhileError", "Stored", "scripts_bucket", "store", "stored"]

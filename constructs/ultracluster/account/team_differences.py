@@ -95,6 +95,3 @@ def _rows(document: Mapping[str, Any] | None, key: str) -> Rows:
         if isinstance(row, dict) and isinstance(name := cast("dict[str, Any]", row).get("name"), str):
             found[name] = cast("dict[str, Any]", row)
     return found
-
-
-__all__ = ["TeamDifference", "team_differences"]

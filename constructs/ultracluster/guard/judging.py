@@ -85,6 +85,3 @@ class _Errors:
     def validate(self) -> list[str]:
         """What the CDK asks before it synthesises."""
         return self._errors
-
-
-__all__ = ["already_judged", "home_of", "is_judged", "refuse", "report", "report_findings", "warn"]

@@ -14,6 +14,3 @@ def unique_name(scope: IConstruct, *, max_length: int = 63) -> str:
     """
     name = Names.unique_resource_name(scope, max_length=max_length, separator="-").lower().strip("-")
     return name if name[0].isalpha() else f"c{name}"[:max_length]
-
-
-__all__ = ["unique_name"]

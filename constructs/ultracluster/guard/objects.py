@@ -103,6 +103,3 @@ def _parts(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
         return list(cast("Mapping[str, Any]", value).values())
     return list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
-
-
-__all__ = ["HoldsBucket", "HoldsSecurityGroup", "plain_bucket", "plain_groups", "take_objects"]

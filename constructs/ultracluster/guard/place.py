@@ -53,6 +53,3 @@ def same_zone(scope: Construct, here: ISubnet, **subnets: ISubnet) -> None:
                 "reach it over TCP. "
                 f"Instead: one with a subnet in {zone}, or nodes in a subnet in {there}",
             )
-
-
-__all__ = ["same_region", "same_zone"]

@@ -69,6 +69,3 @@ def _limits(annotation: Any, metadata: Iterable[Any]) -> Iterable[Any]:
         yield from getattr(one, "metadata", None) or (one,)
     for inner in getattr(annotation, "__args__", ()):
         yield from _limits(inner, ())
-
-
-__all__ = ["settings_of"]

@@ -34,6 +34,3 @@ def speaks_of_token(text: str) -> bool:
     """Whether a text has a token written into it, a number included."""
     numbers = (float(found) for found in _WRITTEN.findall(text))
     return any(mark in text for mark in _TEXT) or any(Token.is_unresolved(number) for number in numbers)
-
-
-__all__ = ["Figure", "holds_token", "speaks_of_token"]

@@ -84,6 +84,3 @@ def launch(job: PyTorchJob, port: int) -> str:
     for key, value in values.items():
         text = text.replace(f"@{key}@", str(value))
     return text
-
-
-__all__ = ["check_jax", "launch"]

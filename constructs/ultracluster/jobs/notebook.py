@@ -54,6 +54,3 @@ def new_port() -> int:
 def address(port: int, token: str) -> str:
     """Address for a browser on this machine."""
     return f"http://127.0.0.1:{port}/lab?token={token}"
-
-
-__all__ = ["PORTS", "address", "new_port", "new_token", "notebook_script"]

@@ -104,6 +104,3 @@ def check_preload(cluster: Cluster, group: str, path: str) -> str:
         f"{path} is in no data repository association of this environment, so nothing of it is in S3. "
         + (f"Use one of: {paths}" if paths else f"{group} has no file system with data_repositories")
     )
-
-
-__all__ = ["check_preload", "preload_script"]

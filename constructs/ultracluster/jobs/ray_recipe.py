@@ -91,6 +91,3 @@ def ray_recipes() -> dict[str, dict[str, Any]]:
     file = Path(ultracluster.catalog.__file__).with_name("ray_recipes.json")
     data = json.loads(file.read_text(encoding="utf-8"))
     return {name: row for name, row in data.items() if name != "about"}
-
-
-__all__ = ["ray_recipes", "recipe_words"]

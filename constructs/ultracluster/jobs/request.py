@@ -311,6 +311,3 @@ def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
             )
         return sbatch_script(cluster, wanted)
     return "---\n".join(yaml_text(manifest) for manifest in pytorch_manifests(cluster, wanted))
-
-
-__all__ = ["Wishes", "Written", "job_text", "preload_text", "wanted_job"]

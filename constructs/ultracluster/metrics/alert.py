@@ -97,6 +97,3 @@ def _alert(file: Path) -> Alert:
 
 def _read(file: Path) -> dict[str, Any]:
     return YAML(typ="safe").load(file.read_text(encoding="utf-8"))
-
-
-__all__ = ["GROUPS", "Alert", "Record", "Scope", "Severity", "alerts", "records"]

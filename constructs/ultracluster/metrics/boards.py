@@ -136,6 +136,3 @@ def _file(name: str) -> Board:
 
 def _index() -> dict[str, dict[str, Any]]:
     return json.loads(_text("index"))
-
-
-__all__ = ["TAG", "Board", "boards", "deployed", "uid"]

@@ -81,6 +81,3 @@ def _metrics(expression: str) -> Iterator[re.Match[str]]:
     for found in _TOKEN.finditer(expression):
         if found.lastgroup == "name" and found.group().lower() not in _WORDS:
             yield found
-
-
-__all__ = ["names", "scoped"]

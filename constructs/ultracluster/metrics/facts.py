@@ -137,6 +137,3 @@ def _grouped(cluster: Cluster) -> Iterator[tuple[Group, InstanceType]]:
 
 def _types(cluster: Cluster) -> list[InstanceType]:
     return [one for _, one in _grouped(cluster)]
-
-
-__all__ = ["HAVES", "Facts", "facts_of"]

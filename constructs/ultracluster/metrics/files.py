@@ -25,6 +25,3 @@ def observability_files(cluster: Cluster, *, runbooks: str) -> dict[str, str]:
     for name, board in boards(cluster, runbooks=runbooks).items():
         files[f"dashboards/{name}.json"] = json.dumps(board, indent=1, ensure_ascii=False) + "\n"
     return files
-
-
-__all__ = ["observability_files"]

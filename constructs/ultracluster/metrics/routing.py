@@ -138,6 +138,3 @@ def _receiver(name: Severity, cluster: Cluster, topic_arn: str, region: str) -> 
             }
         ],
     }
-
-
-__all__ = ["MOST_IN_A_MESSAGE", "alert_manager"]

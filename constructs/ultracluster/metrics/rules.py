@@ -107,6 +107,3 @@ def _alert(facts: Facts, alert: Alert) -> dict[str, object]:
 
 def _expression(facts: Facts, text: str) -> str:
     return scoped(" ".join(facts.filled(text).split()), f'cluster="{facts.cluster}"')
-
-
-__all__ = ["MOST_RULES", "RUNBOOKS", "all_groups", "rule_file", "rule_groups"]

@@ -32,6 +32,3 @@ def _plain(data: Any) -> Any:
     if isinstance(data, str) and "\n" in data:
         return LiteralScalarString(data)
     return DoubleQuotedScalarString(data) if isinstance(data, str) and data.lower() in _WORDS else data
-
-
-__all__ = ["yaml_text"]

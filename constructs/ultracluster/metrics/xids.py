@@ -74,6 +74,3 @@ def _group(row: Fault) -> str:
     if row.severity == "none":
         return "application"
     return "requeue" if row.action == "requeue" else "warn"
-
-
-__all__ = ["GROUPS", "meaning_template", "xid_groups"]

@@ -176,6 +176,3 @@ def _service(
 
 def _metadata(cluster: Cluster, server: Server, name: str) -> dict[Literal["name", "namespace"], str]:
     return {"name": name, "namespace": job_namespace(cluster, server.team).name}
-
-
-__all__ = ["serving_manifests"]

@@ -272,6 +272,3 @@ def _let_in(cluster: Cluster, endpoint: Endpoint, namespace: str) -> tuple[Manif
             "spec": spec,
         },
     )
-
-
-__all__ = ["MODEL", "Cache", "Endpoint", "Routing", "Scaling", "Source", "endpoint_manifests"]

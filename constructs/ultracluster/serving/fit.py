@@ -78,6 +78,3 @@ def check_replicas(cluster: Cluster, pool: Pool, share: Share, replicas: int, te
     allowed = most_nodes_of_job(cluster, pool, team) * pool.per_node
     if wanted > allowed:
         raise JobError(f"the limit of {team} allows {allowed} GPUs of {pool.group}, and this takes {wanted}")
-
-
-__all__ = ["Share", "check_replicas", "serving_pool", "share_of"]

@@ -96,6 +96,3 @@ def plain_model(cluster: Cluster, model: str, group: str) -> str:
         _folder(cluster, model, group)
         return model
     return _hub(cluster, model)
-
-
-__all__ = ["plain_model", "source_of"]

@@ -275,20 +275,3 @@ def _variables(cluster: Cluster, server: Server) -> list[Manifest]:
         token = {"secretKeyRef": {"name": server.token_secret, "key": "token"}}
         variables.append({"name": "HF_TOKEN", "valueFrom": token})
     return variables
-
-
-__all__ = [
-    "BOOTSTRAP_PORT",
-    "NIXL_PORT",
-    "RENDEZVOUS_PORT",
-    "SERVES_LABEL",
-    "Engine",
-    "Role",
-    "Server",
-    "labels_of",
-    "memory_gib",
-    "pod_template",
-    "probes",
-    "scrape_annotations",
-    "share_resources",
-]

@@ -350,6 +350,3 @@ def _serve_notes(cluster: Cluster, made: Server) -> list[str]:
     if made.prefill:
         notes.append("The image needs NIXL with its libfabric backend and EFA's libfabric.")
     return notes
-
-
-__all__ = ["Served", "ServingWishes", "endpoint_request", "plain_request"]

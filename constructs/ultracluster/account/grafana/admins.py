@@ -64,6 +64,3 @@ def admit(account: Account, workspace: Workspace, person: Person) -> None:
         raise AccountError(
             f"AWS did not make {identity} an administrator of {workspace.id}: {errors[0]['message']}"
         )
-
-
-__all__ = ["Person", "admit", "missing_admins"]

@@ -176,6 +176,3 @@ def _said(error: urllib.error.HTTPError) -> tuple[str, str]:
         return "", ""
     found = cast("dict[str, Any]", answer)
     return visible(" ".join(str(found.get("message", "")).split())), str(found.get("status", ""))
-
-
-__all__ = ["ChangedMeanwhileError", "Client", "GrafanaError", "NewerFormError"]

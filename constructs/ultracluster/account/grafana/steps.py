@@ -189,6 +189,3 @@ def _object(answer: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
-
-
-__all__ = ["Step", "carry_out", "compare"]

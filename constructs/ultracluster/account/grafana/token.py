@@ -100,6 +100,3 @@ def _tokens(grafana: Any, workspace: str, holder: str) -> list[dict[str, Any]]:
         workspaceId=workspace, serviceAccountId=holder
     )
     return [one for page in pages for one in page["serviceAccountTokens"]]
-
-
-__all__ = ["LIFE", "LeftTokenError", "short_token"]

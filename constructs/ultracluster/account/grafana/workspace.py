@@ -140,6 +140,3 @@ def _version(text: str) -> tuple[int, int]:
     if not match:
         raise AccountError(f"AWS says that Grafana's version is `{text}`, which this command cannot read")
     return int(match[1]), int(match[2] or 0)
-
-
-__all__ = ["Metrics", "Workspace", "find_workspace", "metrics_of"]

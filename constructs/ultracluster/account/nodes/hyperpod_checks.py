@@ -129,6 +129,3 @@ def _unfit(wanted: Cluster, cluster: LiveCluster, node: Node) -> str:
     if kind and kind.accelerator and kind.accelerator.manufacturer != "NVIDIA" and not cluster.eks:
         return f"with Slurm AWS documents checks of GPUs only, and {kind.name} has {kind.accelerator.name}"
     return ""
-
-
-__all__ = ["CONNECTIVITY", "STRESS", "TRAINING", "caution", "judge", "start"]

@@ -169,6 +169,3 @@ def _repair(report: Report, severity: str) -> str:
 def _faults() -> list[dict[str, Any]]:
     file = scripts_folder() / "health" / "faults.json"
     return list(json.loads(file.read_text(encoding="utf-8"))["faults"])
-
-
-__all__ = ["PREFIX", "Explanation", "explain", "reasons"]

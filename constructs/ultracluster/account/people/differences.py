@@ -111,6 +111,3 @@ def _rows(document: Mapping[str, Any] | None, key: str) -> Iterator[dict[str, An
     for row in cast("list[Any]", rows) if isinstance(rows, list) else []:
         if isinstance(row, dict) and "name" in row:
             yield cast("dict[str, Any]", row)
-
-
-__all__ = ["Difference", "Kind", "differences", "groups_changed", "impossible", "is_most"]

@@ -398,6 +398,3 @@ def _started(container: Manifest, path: str, arguments: Sequence[str]) -> bool:
             container["args"] = [*words[:at], path, *(arguments or words[at + 1 :])]
             return True
     return False
-
-
-__all__ = ["JOB", "PROGRAM", "PROGRAM_FOLDER", "TOKEN", "USER", "JobDocuments", "job_documents"]

@@ -120,16 +120,3 @@ def _below(item: Any, step: str) -> list[Any]:
     if isinstance(item, dict):
         return list(item.values())
     return list(item) if isinstance(item, list) else []
-
-
-__all__ = [
-    "COMPANIONS",
-    "EACH",
-    "JOBSET_NAME",
-    "JOB_NAME",
-    "KINDS",
-    "RAY_CLUSTER",
-    "JobKind",
-    "kind_of",
-    "place",
-]

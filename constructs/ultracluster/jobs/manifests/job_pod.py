@@ -152,14 +152,3 @@ def whole_node(pool: Pool, *, efa: bool = True, checkpoints_percent: int = 0) ->
     if memory := memory_for_pods_gib(instance_type, checkpoints_percent):
         resources["memory"] = f"{max(1, memory * 4 // 5)}Gi"
     return resources
-
-
-__all__ = [
-    "METRICS_PORT",
-    "PORT",
-    "metrics_annotations",
-    "metrics_variables",
-    "pod_template",
-    "torchrun",
-    "whole_node",
-]

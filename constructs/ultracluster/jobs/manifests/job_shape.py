@@ -261,6 +261,3 @@ def _line(node: Any, path: YamlPath) -> int:
             break
         node = inner
     return line + 1
-
-
-__all__ = ["Fault", "shape_faults"]

@@ -74,6 +74,3 @@ def preload_job(
             "template": {"metadata": {"labels": {"ultracluster/job": name}}, "spec": pod},
         },
     }
-
-
-__all__ = ["preload_job"]

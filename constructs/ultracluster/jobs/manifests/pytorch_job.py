@@ -278,8 +278,3 @@ def _metadata(
 
 LEVELS = (*LAYERS, "ultraserver")
 """What `within` takes."""
-
-__all__ = [
-    "LEVELS",
-    "pytorch_manifests",
-]

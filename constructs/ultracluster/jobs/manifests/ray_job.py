@@ -117,6 +117,3 @@ def _submitter(node: Manifest) -> Manifest:
     kept = ("restartPolicy", "securityContext", "automountServiceAccountToken", "nodeSelector", "tolerations")
     own = {key: copy.deepcopy(spec[key]) for key in kept if key in spec}
     return {"spec": {**own, "containers": [small]}}
-
-
-__all__ = ["check_ray", "ray_job", "words_of"]

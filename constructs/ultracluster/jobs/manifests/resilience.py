@@ -210,11 +210,3 @@ def image_note(job: PyTorchJob) -> str:
         "checkpoint, ends, and loads at another number of ranks.",
     }.get(asked.kind if asked else "", "")
     return f"The image must have what pip calls {', '.join(packages)}.{also}"
-
-
-__all__ = [
-    "check_resilience",
-    "hyperpodrun",
-    "image_note",
-    "operator_job",
-]

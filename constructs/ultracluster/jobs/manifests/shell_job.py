@@ -104,6 +104,3 @@ def _part(whole: dict[str, str], resource: str, gpus: int, of: int) -> Manifest:
         amount = _NUMBER.match(whole["memory"])
         asked["memory"] = f"{max(1, int(amount[0] if amount else 1) * share // of)}Gi"
     return {"requests": asked, "limits": asked}
-
-
-__all__ = ["LONGEST", "seconds_of", "shell_manifests"]

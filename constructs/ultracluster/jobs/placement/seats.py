@@ -208,19 +208,3 @@ def _on_entrance(fleet: Fleet, script: str, *, controller: bool = False) -> str:
         said = answer.why or " ".join(answer.text.split())[-200:] or f"status {answer.status}"
         raise AccountError(f"{node.name} did not answer: {said}")
     return answer.text
-
-
-__all__ = [
-    "RESOURCE_CONFIG",
-    "Seat",
-    "alike",
-    "ask_script",
-    "ask_slurm",
-    "ec2_places",
-    "places_of_answer",
-    "read_nodes",
-    "seated",
-    "seats",
-    "seats_of_file",
-    "seats_of_labels",
-]

@@ -125,18 +125,3 @@ def _program() -> Any:
     """The file of the nodes; Any, because they run it with a Python that has no such types."""
     # run, not imported: an import would leave compiled Python among the scripts
     return SimpleNamespace(**run_path(str(scripts_folder() / "files" / "topology.py")))
-
-
-__all__ = [
-    "Blocks",
-    "Labelled",
-    "Place",
-    "Tree",
-    "as_yaml",
-    "blocks",
-    "faults",
-    "labelled_nodes",
-    "natural",
-    "place_of_instance",
-    "tree",
-]

@@ -120,6 +120,3 @@ def _expanded(word: str) -> Iterator[str]:
         for number in range(int(ends[1]), int(ends[2] or ends[1]) + 1):
             for end in _expanded(after):
                 yield f"{before}{str(number).zfill(len(ends[1]))}{end}"
-
-
-__all__ = ["ULTRASERVER", "Layer", "Placement", "node_names", "placement"]

@@ -34,6 +34,3 @@ def preload_sbatch(pool: Pool, path: str, *, nodes: int, name: str, team: str | 
     ]
     text = _RUN.replace("@script@", preload_script()).replace("@path@", shlex.quote(path))
     return "\n".join(["#!/usr/bin/env bash", *lines, "set -euo pipefail", "", text])
-
-
-__all__ = ["preload_sbatch"]

@@ -168,6 +168,3 @@ def _local_disks(cluster: Cluster, job: PyTorchJob) -> str | None:
     if isinstance(cluster.settings, ParallelCluster):
         return cluster.settings.nvme_mount_path
     return "/scratch" if cluster.runs_scripts else None
-
-
-__all__ = ["SIGNAL_SECONDS", "sbatch_script"]

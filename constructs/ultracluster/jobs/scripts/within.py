@@ -78,6 +78,3 @@ def _segment(job: PyTorchJob, known: SlurmTopology) -> str:
             f"--nodes {max(sizes)}, or no --within"
         )
     return str(job.nodes)
-
-
-__all__ = ["WAIT", "placement_note", "placement_options"]
