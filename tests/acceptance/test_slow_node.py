@@ -53,7 +53,7 @@ class Fabric:
         return self
 
     def job(self) -> Fabric:
-        """What the job measures: neighbours, then as many rounds as the planner asks for."""
+        """Return what the job measures: neighbours, then as many rounds as the planner asks for."""
         self.ring()
         while pairs := PLANNER.next_pairs(self.nodes, self.figures):
             assert len({node for both in pairs for node in both}) == 2 * len(pairs)

@@ -22,7 +22,7 @@ TEMPLATE: dict[str, Any] = {
 
 
 def value(what: Any, **given: Any) -> Any:
-    """What a property with this value comes to; None where it is left out."""
+    """Return what a property with this value comes to; None where it is left out."""
     resources = {"C": {"Type": cloudformation.CLUSTER, "Properties": {"It": what}}}
     found = cloudformation.resolved({**TEMPLATE, "Resources": resources}, "C", given, "us-west-2")
     assert not found.wrong

@@ -134,7 +134,7 @@ class Stand:
             time.sleep(0.2)
 
     def _state(self) -> str:
-        """What the agents see, for a test that waits in vain."""
+        """Return what the agents see, for a test that waits in vain."""
         active = [target for agent in self.agents for target in self._ask(agent, "targets")["activeTargets"]]
         return "\n".join(f"{one['labels']} {one['scrapeUrl']} {one['lastError']}" for one in active)
 

@@ -92,7 +92,7 @@ def test_promtool_has_nothing_against_ours_but_names_of_others() -> None:
 
 
 def promtool(text: str) -> list[str]:
-    """What `promtool check metrics` says, a line each."""
+    """Return what `promtool check metrics` says, a line each."""
     program = path_of("promtool")
     done = subprocess.run(
         [program, "check", "metrics"], input=text, capture_output=True, text=True, check=False

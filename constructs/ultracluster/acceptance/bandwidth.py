@@ -105,7 +105,7 @@ def _against(limit: Gate, run: Run, label: str) -> Check:
 
 
 def _doubt(run: Run, name: str, measured: str, *, ring: bool) -> str:
-    """Why the figures cannot be right; empty if they can."""
+    """Return why the figures cannot be right; empty if they can."""
     ranks = run.ranks_per_communicator if run.ranks else 0
     halves = [(row, half) for row in run.rows for half in (row.out_of_place, row.in_place) if half]
     if ranks > 1:

@@ -151,7 +151,7 @@ def _of_type(facts: InstanceType, *, domain: bool) -> dict[str, Any]:
 
 
 def _claims(job: str, *, domain: bool, efa: bool) -> dict[str, str]:
-    """What a worker's container claims, and which templates its pod makes the claims from."""
+    """Return what a worker's container claims, and which templates its pod makes the claims from."""
     wanted = {"compute-domain-channel": "channel"} if domain else {}
     if efa:
         wanted["efa"] = "efa"

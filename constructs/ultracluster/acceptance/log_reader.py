@@ -151,7 +151,7 @@ class _Reader:
             self.run.errors.append(f"{place}: {fragment.text.strip()[:300]}")
 
     def _comment(self, text: str, place: str) -> bool:
-        """Whether the text is a line of nccl-tests or of our jobs."""
+        """Return whether the text is a line of nccl-tests or of our jobs."""
         run = self.run
         if (at := text.find(MARK)) >= 0:
             self._mark(text[at + len(MARK) :], place)

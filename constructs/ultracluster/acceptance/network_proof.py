@@ -58,7 +58,7 @@ def network_checks(
 
 
 def interface_numbers(run: Run) -> tuple[int, ...]:
-    """How many EFA interfaces the plugin found; several numbers if processes differ."""
+    """Return how many EFA interfaces the plugin found; several numbers if processes differ."""
     return tuple(sorted({int(value) for value in run.evidence.values("provider") if value}))
 
 

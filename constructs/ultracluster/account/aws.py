@@ -181,7 +181,7 @@ _ONCE: Any = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 
 def check_account(account: Account, environment: Environment, *, elsewhere: bool = False) -> Identity:
-    """Whose credentials these are, if they are those of the environment.
+    """Return whose credentials these are, if they are those of the environment.
 
     Args:
         elsewhere: another Region than the environment's is meant.
@@ -210,18 +210,18 @@ def code(error: BaseException) -> str:
 
 
 def message(error: BaseException) -> str:
-    """What AWS said, without the SDK's frame around it."""
+    """Return what AWS said, without the SDK's frame around it."""
     said = str(_detail(error).get("Message", "")) or str(error) or type(error).__name__
     return "a page instead of a message" if said.lstrip().startswith("<") else said  # a proxy's, mostly
 
 
 def is_denied(error: BaseException) -> bool:
-    """Whether a permission is missing."""
+    """Return whether a permission is missing."""
     return code(error) in _DENIED
 
 
 def is_throttled(error: BaseException) -> bool:
-    """Whether AWS took no further request for now."""
+    """Return whether AWS took no further request for now."""
     return code(error) in _THROTTLED
 
 
@@ -251,7 +251,7 @@ _NEVER_SENT: tuple[type[Exception], ...] = (
 
 
 def is_credentials(error: BaseException) -> bool:
-    """Whether no further call can succeed with these credentials: absent, expired or wrong."""
+    """Return whether no further call can succeed with these credentials: absent, expired or wrong."""
     return code(error) in _EXPIRED | _INVALID or isinstance(error, _NO_LOGIN)
 
 

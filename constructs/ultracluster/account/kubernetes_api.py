@@ -164,7 +164,7 @@ def _words(reason: object) -> str:
 
 
 def token(account: Account, cluster: str) -> str:
-    """What proves to the cluster who asks: a signed question to STS, which EKS puts in our stead
+    """Return what proves to the cluster who asks: a signed question to STS, which EKS puts in our stead
     (kubernetes-sigs/aws-iam-authenticator, "API Authorization from Outside a Cluster")."""
     sts = account.client("sts")
 
@@ -182,7 +182,7 @@ def token(account: Account, cluster: str) -> str:
 
 
 def is_node(item: dict[str, Any], node: Node) -> bool:
-    """Whether an object of the API is a node of ours: by its instance id."""
+    """Return whether an object of the API is a node of ours: by its instance id."""
     spec, metadata = item.get("spec", {}), item.get("metadata", {})
     names = (str(spec.get("providerID", "")).rpartition("/")[2], str(metadata.get("name", "")))
     return bool(node.id) and any(name == node.id or name.endswith(f"-{node.id}") for name in names)

@@ -63,7 +63,7 @@ class Plan:
 
 
 def plan(account: Account, cluster: Cluster, *, overwrite: bool = False, runbooks: str = "") -> Plan:
-    """What an environment's Grafana and HyperPod's extension need.
+    """Return what an environment's Grafana and HyperPod's extension need.
 
     Args:
         account: the environment's.

@@ -76,7 +76,7 @@ class Step:
 
 
 def wanted(environment: Environment) -> Wanted | None:
-    """What an environment asks for; None where the extension has no business on its cluster."""
+    """Return what an environment asks for; None where the extension has no business on its cluster."""
     observability = environment.observability
     if not isinstance(environment.orchestrator, HyperPodSlurm) or observability is None:
         return None
@@ -160,7 +160,7 @@ def _settings(text: str) -> dict[str, Any]:
 
 
 def compare(asked: Wanted | None, found: Found | None) -> Step:
-    """What leads from what is there to what the file asks for."""
+    """Return what leads from what is there to what the file asks for."""
     if found is None:
         if asked is None:
             return Step(action="none", why=f"no extension {NAME}, and none is asked for")

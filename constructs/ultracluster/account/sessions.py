@@ -80,7 +80,7 @@ def session_document(account: Account, stacks: Sequence[str], *, admin: bool = F
 
 
 def ready(node: Node) -> str:
-    """Why no session can be opened now; empty if it can."""
+    """Return why no session can be opened now; empty if it can."""
     if not node.id:
         return f"{node.name} has no instance yet ({node.status})"
     if node.status in ("ShuttingDown", "NotFound", "shutting-down", "terminated", "stopped", "stopping"):

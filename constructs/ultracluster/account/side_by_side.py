@@ -52,7 +52,7 @@ def as_they_come(
 
 
 def _made(call: Callable[[], Answer]) -> Callable[[], Answer]:
-    """What gives the answer of a call, or raises its error, in another thread."""
+    """Return what gives the answer of a call, or raises its error, in another thread."""
     try:
         answer = call()
     except Exception as error:

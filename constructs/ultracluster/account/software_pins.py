@@ -32,7 +32,7 @@ def pins(cluster: LiveCluster, groups: Mapping[str, Group], names: Sequence[str]
 
 
 def lines(outcomes: Sequence[Outcome]) -> list[str]:
-    """What to add to the file; empty if nothing."""
+    """Return what to add to the file; empty if nothing."""
     found = [line for outcome in outcomes if outcome.result == "would" for line in _lines(outcome)]
     return ["node_groups:", *found] if found else []
 

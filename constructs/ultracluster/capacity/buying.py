@@ -62,7 +62,7 @@ def buy(account: Account, offer: Offer, *, name: str) -> Bought:
 
 
 def in_use(account: Account, capacity: str) -> bool:
-    """Whether this reservation, block or plan is the account's, and has not ended.
+    """Return whether this reservation, block or plan is the account's, and has not ended.
 
     Raises:
         AccountError: AWS could not be asked.

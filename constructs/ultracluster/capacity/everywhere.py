@@ -62,7 +62,7 @@ class Row:
 
     @property
     def own(self) -> bool:
-        """Whether the account holds it already."""
+        """Return whether the account holds it already."""
         return self.price is None
 
     @property

@@ -89,7 +89,7 @@ class Offer:
 
     @property
     def fits_zone(self) -> bool | None:
-        """Whether it is in the wanted zone; None where any would do."""
+        """Return whether it is in the wanted zone; None where any would do."""
         return self.zones == (self.wish.zone_id,) if self.wish.zone_id else None
 
     @property
@@ -99,7 +99,7 @@ class Offer:
 
     @property
     def short(self) -> bool:
-        """Whether it has fewer instances, or ends more than a day earlier, than what was asked for.
+        """Return whether it has fewer instances, or ends more than a day earlier, than what was asked for.
 
         What begins within a day is shorter by the hours until then: all end at the same time of the day.
         """
@@ -124,7 +124,7 @@ class Search:
 
 
 def wishes_of(cluster: Cluster, *, days: int, after: datetime) -> list[Wish]:
-    """What the compute groups of an environment could be bought as: plans on HyperPod, else blocks."""
+    """Return what the compute groups of an environment could be bought as: plans on HyperPod, else blocks."""
     kind: Kind = "training-plan" if cluster.traits.hyperpod else "capacity-block"
     return [
         replace(
@@ -183,7 +183,7 @@ def search(
 def offers_for(
     account: Account, wish: Wish, zones: Mapping[str, str], region: str | None = None
 ) -> list[Offer]:
-    """What is offered for one wish.
+    """Return what is offered for one wish.
 
     Args:
         zones: zone names of the Region to ids.

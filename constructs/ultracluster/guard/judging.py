@@ -83,5 +83,5 @@ class _Errors:
         self._errors = errors
 
     def validate(self) -> list[str]:
-        """What the CDK asks before it synthesises."""
+        """Return what the CDK asks before it synthesises."""
         return self._errors

@@ -16,7 +16,7 @@ M = TypeVar("M", bound=Model)
 
 
 def settings_of(model: type[M], config: M | None, given: Mapping[str, Any], *, construct: str) -> M:
-    """What the construct was given, as the model of the configuration.
+    """Return what the construct was given, as the model of the configuration.
 
     Args:
         model: what flat settings are made into.

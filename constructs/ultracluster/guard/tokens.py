@@ -17,7 +17,7 @@ _WRITTEN = re.compile(r"-1\.88815458\d*e\+?289")
 
 
 def holds_token(value: object) -> bool:
-    """Whether it is a token of the CDK, or a text, list or mapping with one in it."""
+    """Return whether it is a token of the CDK, or a text, list or mapping with one in it."""
     if isinstance(value, str):
         return any(mark in value for mark in _TEXT)
     if isinstance(value, float):
@@ -31,6 +31,6 @@ def holds_token(value: object) -> bool:
 
 
 def speaks_of_token(text: str) -> bool:
-    """Whether a text has a token written into it, a number included."""
+    """Return whether a text has a token written into it, a number included."""
     numbers = (float(found) for found in _WRITTEN.findall(text))
     return any(mark in text for mark in _TEXT) or any(Token.is_unresolved(number) for number in numbers)

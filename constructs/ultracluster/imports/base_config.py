@@ -69,7 +69,7 @@ def people(text: str) -> dict[str, Any] | None:
 
 
 def is_people(data: Mapping[str, Any]) -> bool:
-    """Whether it is a shared_users.yaml."""
+    """Return whether it is a shared_users.yaml."""
     users: object = data.get("users")
     if not isinstance(users, list) or not users:
         return _grouped(data)
@@ -78,7 +78,7 @@ def is_people(data: Mapping[str, Any]) -> bool:
 
 
 def is_observability(data: Mapping[str, Any]) -> bool:
-    """Whether it is the config.json of the extension for observability."""
+    """Return whether it is the config.json of the extension for observability."""
     return "prometheus_remote_write_url" in data
 
 

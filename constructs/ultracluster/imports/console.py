@@ -35,7 +35,7 @@ _SCRATCH = ("SCRATCH_1", "SCRATCH_2")
 
 
 def is_console(parameters: Mapping[str, Any]) -> bool:
-    """Whether these are parameters of a main stack."""
+    """Return whether these are parameters of a main stack."""
     return "HyperPodClusterName" in parameters and "InstanceGroupSettings1" in parameters
 
 
@@ -64,12 +64,12 @@ def _folded(name: str) -> str:
 
 
 def is_prerequisites(parameters: Mapping[str, Any]) -> bool:
-    """Whether these are parameters of what a cluster requires: network and file systems."""
+    """Return whether these are parameters of what a cluster requires: network and file systems."""
     return "PrimarySubnetAZ" in parameters and "PerUnitStorageThroughput" in parameters
 
 
 def drafted(parameters: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
-    """What the parameters come to as an environment."""
+    """Return what the parameters come to as an environment."""
     notes = Ledger(reasons=reasons("HyperPod console"))
     top = notes.part(parameters)
     kubernetes = "KubernetesVersion" in top or "EKSClusterName" in top

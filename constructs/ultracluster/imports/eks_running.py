@@ -31,7 +31,7 @@ _AWS_OWN = (":role/aws-service-role/", ":role/aws-reserved/", "AWSServiceRole")
 
 
 def drafted(document: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
-    """What the cluster comes to as an environment.
+    """Return what the cluster comes to as an environment.
 
     Args:
         document: `cluster`, `nodegroups` (each with its `launchTemplate`'s data), `addons`, `accessEntries`,

@@ -29,12 +29,12 @@ _DEFAULT_NODES = 2
 
 
 def is_configuration(data: Mapping[str, Any]) -> bool:
-    """Whether it is one of eksctl's."""
+    """Return whether it is one of eksctl's."""
     return str(data.get("apiVersion", "")).startswith("eksctl.io/") or data.get("kind") == "ClusterConfig"
 
 
 def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
-    """What the configuration comes to as an environment."""
+    """Return what the configuration comes to as an environment."""
     ledger = Ledger(reasons=reasons("eksctl"), levels=levels("eksctl"))
     top = ledger.part(data)
     top.any("apiVersion")

@@ -25,7 +25,7 @@ _NETWORK_KEYS = {"SecurityGroupIds", "Subnets"}
 
 
 def is_request(data: Mapping[str, Any]) -> bool:
-    """Whether it is one of CreateCluster, or an answer of DescribeCluster."""
+    """Return whether it is one of CreateCluster, or an answer of DescribeCluster."""
     return "InstanceGroups" in data or ("ClusterName" in data and "VpcConfig" in data)
 
 
@@ -51,14 +51,14 @@ def is_network(data: Mapping[str, Any]) -> bool:
 
 
 def is_parameters(data: Mapping[str, Any]) -> bool:
-    """Whether it is a provisioning_parameters.json."""
+    """Return whether it is a provisioning_parameters.json."""
     return "workload_manager" in data or "controller_group" in data
 
 
 def drafted(
     data: Mapping[str, Any], name: str, asked: Asked, parameters: Mapping[str, Any] | None = None
 ) -> Drafted:
-    """What the request comes to as an environment."""
+    """Return what the request comes to as an environment."""
     ledger = Ledger(reasons=reasons("HyperPod"), levels=levels("HyperPod"))
     top = ledger.part(data)
     orchestrator = top.part("Orchestrator")

@@ -52,7 +52,7 @@ STATE = frozenset({
 def drafted(
     answer: Mapping[str, Any], name: str, asked: Asked, parameters: Mapping[str, Any] | None
 ) -> Drafted:
-    """What the cluster comes to as an environment.
+    """Return what the cluster comes to as an environment.
 
     Args:
         answer: of DescribeCluster, with the `Tags` of the cluster beside it.

@@ -65,7 +65,7 @@ def capacity(template: Part, *, block: bool, interruptible: bool = False) -> dic
 
 
 def has_efa(template: Part) -> bool:
-    """Whether its nodes have EFA interfaces."""
+    """Return whether its nodes have EFA interfaces."""
     kinds = [interface.get("InterfaceType") for interface in _interfaces(template)]
     return any(kind in ("efa", "efa-only") for kind in kinds)
 

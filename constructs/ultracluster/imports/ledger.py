@@ -133,7 +133,7 @@ class Ledger:
         return tuple(sorted(self.rows, key=lambda row: (not row.first, _ORDER.index(row.outcome))))
 
     def reason_of(self, place: str) -> Reason | None:
-        """Why what stands at a place does not carry over; None where nobody has said it."""
+        """Return why what stands at a place does not carry over; None where nobody has said it."""
         names = plain(place).split(".")
         ends = [".".join(names[start:]) for start in range(len(names))]
         ends += [f"{name}.*" for name in reversed(names[:-1])]
@@ -175,7 +175,7 @@ class Part:
         return bool(self.data)
 
     def place(self, key: str) -> str:
-        """Where a key stands in the file."""
+        """Return where a key stands in the file."""
         return f"{self.where}.{shown(key)}" if self.where else shown(key)
 
     def unread(self) -> list[str]:

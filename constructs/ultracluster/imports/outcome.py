@@ -136,7 +136,7 @@ def _without(
 
 
 def _is_held(path: YamlPath) -> bool:
-    """Whether it says what is paid for, or where: that only a person changes."""
+    """Return whether it says what is paid for, or where: that only a person changes."""
     if path[:1] == ("node_groups",):
         return len(path) < 3 or path[2] in ("capacity", "count", "instance_type", "instance_types", "role")
     return path[0] in ("account", "region", "node_groups")

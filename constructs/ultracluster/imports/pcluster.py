@@ -23,12 +23,12 @@ _WORLD = "0.0.0.0/0"
 
 
 def is_configuration(data: Mapping[str, Any]) -> bool:
-    """Whether it is one of ParallelCluster's."""
+    """Return whether it is one of ParallelCluster's."""
     return "HeadNode" in data or "Scheduling" in data
 
 
 def drafted(data: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
-    """What the configuration comes to as an environment."""
+    """Return what the configuration comes to as an environment."""
     ledger = Ledger(reasons=reasons("ParallelCluster"), levels=levels("ParallelCluster"))
     top = ledger.part(data)
     scheduling = top.part("Scheduling")

@@ -214,7 +214,7 @@ def _checks(part: Part) -> bool | None:
 
 
 def _of_nodes(queue: Part, queues: Queues) -> dict[str, Any]:
-    """What all nodes of a queue have in common."""
+    """Return what all nodes of a queue have in common."""
     local = queue.part("ComputeSettings").part("LocalStorage")
     nodes: dict[str, Any] = root_volume(local.part("RootVolume"))
     if image := queue.part("Image").text("CustomAmi"):

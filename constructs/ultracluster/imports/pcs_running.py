@@ -23,7 +23,7 @@ _GONE = ("DELETING", "DELETED")
 
 
 def drafted(document: Mapping[str, Any], name: str, asked: Asked) -> Drafted:
-    """What the cluster comes to as an environment.
+    """Return what the cluster comes to as an environment.
 
     Args:
         document: `cluster`, `queues` and `groups` as PCS answers; groups with their `launchTemplate`'s data.

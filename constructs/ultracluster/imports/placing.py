@@ -72,7 +72,7 @@ def other_zone(settled: Mapping[str, Any]) -> str | None:
 
 
 def database_place(settled: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
-    """Where a new database is: a second zone, or two subnets that exist."""
+    """Return where a new database is: a second zone, or two subnets that exist."""
     subnet = settled.get("network", {}).get("subnet", {}).get("id", "")
     pair = asked.around.private_pair(subnet) if asked.around else []
     if pair:

@@ -61,7 +61,7 @@ class Folder:
 
 
 def read(path: Path) -> Given:
-    """What the file says, as YAML or JSON.
+    """Return what the file says, as YAML or JSON.
 
     Raises:
         ImportRefusedError: it cannot be read, with each reason that was found.
@@ -112,7 +112,7 @@ def read(path: Path) -> Given:
 
 
 def read_folder(path: Path) -> Folder:
-    """What the files of a folder say that are known.
+    """Return what the files of a folder say that are known.
 
     Raises:
         ImportRefusedError: it cannot be read, or holds too much.
@@ -143,7 +143,7 @@ def read_folder(path: Path) -> Folder:
 
 
 def everything(paths: list[Path], asked: Asked) -> Drafted:
-    """What files and folders come to together.
+    """Return what files and folders come to together.
 
     Raises:
         ImportRefusedError: one cannot be read, no tool takes them, or these together.
@@ -195,13 +195,13 @@ def parameters_of(data: object) -> dict[str, Any] | None:
 
 
 def is_template(data: object) -> bool:
-    """Whether its parameters are defaults, which somebody may have overridden."""
+    """Return whether its parameters are defaults, which somebody may have overridden."""
     own: object = cast("Mapping[str, Any]", data).get("Parameters") if isinstance(data, Mapping) else None
     return isinstance(own, Mapping)
 
 
 def configuration(name: str, text: str) -> dict[str, Any]:
-    """What a text says that was not read from a file, as YAML or JSON.
+    """Return what a text says that was not read from a file, as YAML or JSON.
 
     Args:
         name: where it comes from, for people.
@@ -218,7 +218,7 @@ def configuration(name: str, text: str) -> dict[str, Any]:
 
 
 def drafted(given: list[Given], asked: Asked) -> Drafted:
-    """What the files come to, by the tool that they are of.
+    """Return what the files come to, by the tool that they are of.
 
     Raises:
         ImportRefusedError: no tool takes them, or these together.
@@ -302,7 +302,7 @@ def plain_name(text: str) -> str:
 
 
 def _kind(data: Mapping[str, Any]) -> Kind:
-    """What a mapping says."""
+    """Return what a mapping says."""
     if _ours(data):
         return ""
     if any(
@@ -332,7 +332,7 @@ def _ours(data: Mapping[str, Any]) -> bool:
 
 
 def _strange(given: Given) -> Wrong:
-    """Why a file is of no tool that is known, and what to do with it."""
+    """Return why a file is of no tool that is known, and what to do with it."""
     data = given.data
     if _ours(data):
         return Wrong(where=given.file, message="is an environment already", instead="ultracluster validate")

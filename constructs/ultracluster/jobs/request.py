@@ -192,12 +192,12 @@ def _recipe_words(wanted: PyTorchJob, wishes: Wishes) -> tuple[str, ...]:
 
 
 def _program_place(cluster: Cluster, program: str) -> str:
-    """What stands in the text for a program that travels with the job."""
+    """Return what stands in the text for a program that travels with the job."""
     return f"/ultracluster/program/{program}" if cluster.kubernetes else PROGRAM
 
 
 def _user_note(cluster: Cluster, team: str | None) -> str:
-    """Who the processes are, where that is not the image's to say: what it must find out otherwise."""
+    """Return who the processes are, where that is not the image's to say: what it must find out otherwise."""
     if not cluster.kubernetes:
         return ""
 
@@ -212,7 +212,7 @@ def _user_note(cluster: Cluster, team: str | None) -> str:
 
 
 def _placement_note(cluster: Cluster, wanted: PyTorchJob) -> str:
-    """What becomes of --within, where that is not certain."""
+    """Return what becomes of --within, where that is not certain."""
     if cluster.kubernetes:
         return _neuron_link_note(wanted)
 
@@ -234,7 +234,7 @@ def _neuron_link_note(wanted: PyTorchJob) -> str:
 def _on_slurm(
     cluster: Cluster, wanted: PyTorchJob, time: str | None, checkpoints: str | None, *, look: bool
 ) -> PyTorchJob:
-    """What only a batch script has.
+    """Return what only a batch script has.
 
     Raises:
         ValueError: it cannot be written, or this is Kubernetes.
@@ -251,7 +251,7 @@ def _on_slurm(
 
 
 def wanted_job(cluster: Cluster, wishes: Wishes) -> PyTorchJob:
-    """What every job has.
+    """Return what every job has.
 
     Raises:
         ValueError: there can be no such job.

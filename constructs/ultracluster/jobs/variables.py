@@ -25,7 +25,7 @@ _IN_QUOTES = re.compile(r"\\[ \t]+\S*[\"']")
 
 
 def variable_note(name: str, value: str, *, nvidia: bool) -> str:
-    """Why a job does better without a variable; empty where it may stay.
+    """Return why a job does better without a variable; empty where it may stay.
 
     Args:
         name: the variable.

@@ -59,7 +59,7 @@ class Facts:
 
     @cached_property
     def values(self) -> Mapping[str, str]:
-        """What texts name."""
+        """Return what texts name."""
         groups = xid_groups(self.accelerators)
         return {
             "environment": self.environment,
@@ -92,7 +92,7 @@ class Facts:
 
 
 def facts_of(cluster: Cluster, *, runbooks: str) -> Facts:
-    """What rules need to know of `cluster`, whose observability has been asked for."""
+    """Return what rules need to know of `cluster`, whose observability has been asked for."""
     wanted = observability_of(cluster)
     health = cluster.environment.health
     return Facts(

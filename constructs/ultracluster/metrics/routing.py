@@ -53,7 +53,7 @@ These are the first {MOST_IN_A_MESSAGE}; the others are on the board and in the 
 
 
 def alert_manager(cluster: Cluster, *, topic_arn: str, region: str) -> str:
-    """What AMP takes as the definition of its alert manager.
+    """Return what AMP takes as the definition of its alert manager.
 
     Args:
         cluster: what the environment comes to.
@@ -88,7 +88,7 @@ def _route() -> dict[str, Any]:
 
 
 def _inhibitions() -> list[dict[str, Any]]:
-    """Which alerts say nothing beside another one."""
+    """Return which alerts say nothing beside another one."""
     same_node = ["cluster", "node"]
     return [
         # a node that is gone has no other news

@@ -90,7 +90,7 @@ class Move:
 
     @property
     def blanks(self) -> tuple[Edit, ...]:
-        """What a person has to fill in."""
+        """Return what a person has to fill in."""
         return tuple(edit for edit in self.edits if edit.blank)
 
     @property

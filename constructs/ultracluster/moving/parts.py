@@ -48,7 +48,7 @@ class Both:
 
     @property
     def away(self) -> bool:
-        """Whether the Region is another one."""
+        """Return whether the Region is another one."""
         return self.first.region != self.second.region
 
     @property

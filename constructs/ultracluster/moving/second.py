@@ -54,7 +54,7 @@ def option_of(edits: tuple[Edit, ...]) -> Option:
 
 
 def edits(environment: Environment, data: Any, target: Target, name: str) -> tuple[Edit, ...]:
-    """What is different in the second environment.
+    """Return what is different in the second environment.
 
     Args:
         data: what the file says, with the files that it extends.
@@ -325,7 +325,7 @@ def _moved(cidr: str, away: int) -> str:
 
 
 def bought_before(group: NodeGroup) -> bool:
-    """Whether the group's capacity is bought or reserved, in its zone."""
+    """Return whether the group's capacity is bought or reserved, in its zone."""
     return isinstance(group.capacity, TrainingPlan | CapacityBlock) or (
         isinstance(group.capacity, Reservation)
         and bool(group.capacity.id or group.capacity.resource_group_arn)

@@ -39,7 +39,7 @@ def serving_pool(cluster: Cluster, group: str | None) -> Pool:
 
 
 def share_of(pool: Pool, gpus: int | None, nodes: int = 1) -> Share:
-    """What one replica takes; a whole node by default.
+    """Return what one replica takes; a whole node by default.
 
     Raises:
         JobError: a node has fewer, or a replica over several nodes leaves GPUs of them.

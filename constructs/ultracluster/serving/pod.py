@@ -64,12 +64,12 @@ class Server:
 
     @property
     def over_nodes(self) -> bool:
-        """Whether a replica spans several nodes."""
+        """Return whether a replica spans several nodes."""
         return self.share.nodes > 1
 
     @property
     def fabric(self) -> bool:
-        """Whether its pods speak to each other over EFA."""
+        """Return whether its pods speak to each other over EFA."""
         return self.over_nodes or bool(self.prefill)
 
 
@@ -135,7 +135,7 @@ def pod_template(
 
 
 def server_claims(cluster: Cluster, server: Server) -> Claims:
-    """What its pods claim, where they speak to each other; to be applied before the server."""
+    """Return what its pods claim, where they speak to each other; to be applied before the server."""
     if not server.fabric:
         return Claims()
     return job_claims(
@@ -188,7 +188,7 @@ def share_resources(cluster: Cluster, server: Server) -> dict[str, str]:
 
 
 def memory_gib(cluster: Cluster, node_gib: float) -> float:
-    """What tiered storage leaves of a node's memory."""
+    """Return what tiered storage leaves of a node's memory."""
     return node_gib * (100 - checkpoints_percent(cluster)) / 100
 
 

@@ -70,7 +70,7 @@ class Examination:
 
     @property
     def texts(self) -> list[str]:
-        """What is matched: facts, then the logs."""
+        """Return what is matched: facts, then the logs."""
         return [
             *(f"{fact.where}: {fact.text}" for fact in self.facts if fact.level != "info"),
             *("\n".join(lines) for lines in self.logs.values()),
@@ -79,7 +79,7 @@ class Examination:
 
     @property
     def labels(self) -> list[str]:
-        """Where each of `texts` is from."""
+        """Return where each of `texts` is from."""
         return [
             *(f"{fact.source}: {fact.where}" for fact in self.facts if fact.level != "info"),
             *(f"log {name}" for name in self.logs),
@@ -99,7 +99,7 @@ class Examination:
 
     @property
     def deployed(self) -> bool | None:
-        """Whether any of the environment's stacks is there; None where that could not be read."""
+        """Return whether any of the environment's stacks is there; None where that could not be read."""
         states = [source.state for source in self.sources if source.name.startswith(STACK)]
         if "read" in states:
             return True

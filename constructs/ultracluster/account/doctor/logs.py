@@ -88,7 +88,7 @@ def lifecycle_tails(
 
 
 def health_facts(account: Account, group: str, since: datetime) -> list[Fact] | None:
-    """What the health monitoring agent has detected, and deep checks that failed."""
+    """Return what the health monitoring agent has detected, and deep checks that failed."""
     logs = account.client("logs")
     facts: list[Fact] = []
     patterns = (

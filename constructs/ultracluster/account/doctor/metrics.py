@@ -104,7 +104,7 @@ def _workspace(account: Account, cluster: Cluster) -> str:
 
 
 def _answers(workspace: MetricsQuery, question: Question, source: str, matcher: str) -> list[Fact]:
-    """What the expressions of a question find. One that is refused is a row, unless all are.
+    """Return what the expressions of a question find. One that is refused is a row, unless all are.
 
     Raises:
         AccountError: none was answered.

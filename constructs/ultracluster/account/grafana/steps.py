@@ -38,7 +38,7 @@ class Step:
 
 
 def compare(client: Client, wanted: Wanted, *, overwrite: bool = False) -> list[Step]:
-    """What there is to do, in the order in which it is done; nothing is changed.
+    """Return what there is to do, in the order in which it is done; nothing is changed.
 
     Args:
         client: of the workspace.
@@ -166,7 +166,7 @@ def _save(
 
 
 def _person(client: Client, uid: str) -> str:
-    """Who saved a board last, in words; empty where that was this command.
+    """Return who saved a board last, in words; empty where that was this command.
 
     Not knowing is not a yes: where Grafana does not say, the board counts as a person's.
     """

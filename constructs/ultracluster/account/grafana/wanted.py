@@ -29,7 +29,7 @@ class Wanted:
 
 
 def wanted(cluster: Cluster, workspace: Workspace, metrics: Metrics | None, *, runbooks: str = "") -> Wanted:
-    """What is to be in a workspace.
+    """Return what is to be in a workspace.
 
     Args:
         cluster: what the environment comes to.

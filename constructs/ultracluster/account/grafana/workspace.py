@@ -37,7 +37,7 @@ class Workspace:
 
     @property
     def restricted(self) -> str:
-        """Who is let in, in words; empty where everybody who can log in is."""
+        """Return who is let in, in words; empty where everybody who can log in is."""
         if not (self.endpoints or self.prefix_lists):
             return ""
         ways = [
@@ -102,7 +102,7 @@ def find_workspace(account: Account, cluster: Cluster) -> Workspace:
 
 
 def metrics_of(account: Account, cluster: Cluster) -> Metrics | None:
-    """Where Grafana asks for the metrics of a cluster; None where none are kept.
+    """Return where Grafana asks for the metrics of a cluster; None where none are kept.
 
     Raises:
         AccountError: the workspace of the metrics is not deployed, or AWS could not be asked.

@@ -85,7 +85,7 @@ def absent(account: Account, name: str, nodes: Sequence[Node]) -> Outcome:
 
 
 def judge(action: Action, cluster: Cluster, nodes: Sequence[Node]) -> list[Outcome]:
-    """What may be asked now, one for each node and in their order."""
+    """Return what may be asked now, one for each node and in their order."""
     return [_judge_one(action, cluster, node) for node in nodes]
 
 
@@ -118,7 +118,7 @@ def elsewhere(cluster: Cluster, action: str) -> str:
 
 
 def drain_command(node: Node, action: Action, cluster: Cluster) -> str:
-    """What empties a node before it is taken, to be run on the cluster."""
+    """Return what empties a node before it is taken, to be run on the cluster."""
     if cluster.traits.kubernetes:
         return f"kubectl drain {node.dns or '<node>'} --ignore-daemonsets --delete-emptydir-data"
     address = node.dns.split(".")[0].removeprefix("ip-").replace("-", ".")
@@ -127,7 +127,7 @@ def drain_command(node: Node, action: Action, cluster: Cluster) -> str:
 
 
 def caution(nodes: Sequence[Node], cluster: Cluster) -> str:
-    """What to know before instances are terminated; empty if nothing."""
+    """Return what to know before instances are terminated; empty if nothing."""
     lines: list[str] = []
     if any(node.reserved for node in nodes):
         lines.append(

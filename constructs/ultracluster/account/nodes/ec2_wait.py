@@ -20,7 +20,7 @@ _THERE = ("pending", "running")
 
 
 def counts(nodes: Sequence[Node]) -> Mapping[str, int]:
-    """How many nodes each group has that run or start."""
+    """Return how many nodes each group has that run or start."""
     return Counter(node.group for node in nodes if node.status in _THERE)
 
 

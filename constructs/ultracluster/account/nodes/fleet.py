@@ -41,7 +41,7 @@ class Fleet:
             self.nodes = ec2_nodes.list_nodes(account, wanted)
 
     def entrance(self) -> Node | None:
-        """Where people log in by default."""
+        """Return where people log in by default."""
         return entrance(self.nodes, {*self.wanted.with_role("login"), LOGIN})
 
     def find(self, names: Sequence[str]) -> tuple[list[Node], list[str]]:
@@ -49,7 +49,7 @@ class Fleet:
         return find(self.nodes, names)
 
     def absent(self, name: str) -> Outcome:
-        """What to say of a name that fits no node."""
+        """Return what to say of a name that fits no node."""
         if self.cluster:
             return hyperpod_nodes.absent(self.account, self.cluster, name, self.nodes)
         return ec2_nodes.absent(self.account, name, self.nodes)
@@ -65,7 +65,7 @@ class Fleet:
         return ec2_nodes.describe_node(self.account, node)
 
     def judge(self, action: Action, nodes: Sequence[Node], checks: Sequence[str] = ()) -> list[Outcome]:
-        """What may be asked now, one outcome for each node and in their order.
+        """Return what may be asked now, one outcome for each node and in their order.
 
         Args:
             checks: deep health checks, for that action.
@@ -89,7 +89,7 @@ class Fleet:
         return hyperpod_requests.act(self.account, action, self.cluster, nodes)
 
     def before(self, action: Action, nodes: Sequence[Node]) -> list[str]:
-        """What to know, and what to run on the cluster, before the nodes are taken."""
+        """Return what to know, and what to run on the cluster, before the nodes are taken."""
         if self.cluster and action == "health-check":
             return hyperpod_checks.caution(self.nodes)
         lines = ["To let running jobs end first, drain the nodes on the cluster and wait:"]
@@ -108,7 +108,7 @@ class Fleet:
         return lines
 
     def after(self, action: Action, nodes: Sequence[Node]) -> list[str]:
-        """What to run on the cluster once the nodes run again."""
+        """Return what to run on the cluster once the nodes run again."""
         if self.cluster is None or action in ("delete", "health-check"):
             return []
         if self.cluster.eks and action == "replace":

@@ -123,7 +123,7 @@ def describe_node(account: Account, cluster: LiveCluster, node: Node) -> dict[st
 
 
 def absent(account: Account, cluster: LiveCluster, name: str, nodes: Sequence[Node]) -> Outcome:
-    """What to say of a name that fits no node: replaced before, or never there.
+    """Return what to say of a name that fits no node: replaced before, or never there.
 
     Events keep the ids of instances that are gone; only continuous provisioning has events.
     """
@@ -143,7 +143,7 @@ def absent(account: Account, cluster: LiveCluster, name: str, nodes: Sequence[No
 
 
 def judge(action: Action, cluster: LiveCluster, nodes: Sequence[Node]) -> list[Outcome]:
-    """What may be asked now: `would`, `already` or `refused`, one for each node and in their order."""
+    """Return what may be asked now: `would`, `already` or `refused`, one for each node and in their order."""
     stop = cluster_stop(action, cluster)
     return [
         Outcome(node.name, "refused", stop, node.group) if stop else _judge_one(action, node)
@@ -152,7 +152,7 @@ def judge(action: Action, cluster: LiveCluster, nodes: Sequence[Node]) -> list[O
 
 
 def judge_add(cluster: LiveCluster, group: str, count: int) -> Outcome | None:
-    """Why nodes cannot be added now, if so."""
+    """Return why nodes cannot be added now, if so."""
     if not cluster.continuous:
         why = (
             "only clusters with continuous provisioning take single nodes; raise `count` in the "
@@ -175,14 +175,14 @@ def judge_add(cluster: LiveCluster, group: str, count: int) -> Outcome | None:
 
 
 def slurm_request(action: Action, node: Node) -> str:
-    """How Slurm asks HyperPod for the same; the match is exact, a blank too many is silently ignored
+    """Return how Slurm asks HyperPod for the same; the match is exact, a blank too many is silently ignored
     (SageMaker Developer Guide, "Manually replace or reboot a node using Slurm")."""
     word = "Reboot" if action == "reboot" else "Replace"
     return f'scontrol update node={node.dns.split(".")[0] or "<node>"} state=fail reason="Action:{word}"'
 
 
 def drain_command(node: Node, action: Action, *, eks: bool) -> str:
-    """What empties a node before it is taken, to be run on the cluster."""
+    """Return what empties a node before it is taken, to be run on the cluster."""
     host = node.dns.split(".")[0] or "<node>"
     if eks:
         return f"kubectl drain hyperpod-{node.id or '<node>'} --ignore-daemonsets --delete-emptydir-data"
@@ -190,7 +190,7 @@ def drain_command(node: Node, action: Action, *, eks: bool) -> str:
 
 
 def resume_command(node: Node, *, eks: bool) -> str:
-    """What gives a drained node back: Slurm's node names survive a replacement, and so does the drain.
+    """Return what gives a drained node back: Slurm's node names survive a replacement, and so does the drain.
     Not before the node runs: resuming withdraws a recovery that Slurm has asked for."""
     if eks:
         return f"kubectl uncordon hyperpod-{node.id or '<node>'}"
@@ -198,7 +198,7 @@ def resume_command(node: Node, *, eks: bool) -> str:
 
 
 def cluster_stop(action: str, cluster: LiveCluster) -> str:
-    """Why the cluster takes no such request now; empty if it does."""
+    """Return why the cluster takes no such request now; empty if it does."""
     if cluster.status == "InService":
         return ""
     if cluster.status in ("Creating", "Updating", "SystemUpdating", "RollingBack"):

@@ -22,7 +22,7 @@ STRESS, CONNECTIVITY, TRAINING = "InstanceStress", "InstanceConnectivity", "Mult
 def judge(
     wanted: Cluster, cluster: LiveCluster, nodes: Sequence[Node], checks: Sequence[str]
 ) -> list[Outcome]:
-    """What may be checked now: `would`, `already` or `refused`, one for each node and in their order.
+    """Return what may be checked now: `would`, `already` or `refused`, one for each node and in their order.
 
     Args:
         wanted: the cluster as its file has it.
@@ -102,7 +102,7 @@ def start(
 
 
 def caution(nodes: Sequence[Node]) -> list[str]:
-    """What to know before nodes are checked."""
+    """Return what to know before nodes are checked."""
     checked = sum(node.status == "DeepHealthCheckInProgress" for node in nodes)
     lines = [_GENTLE]
     if checked:
@@ -119,7 +119,7 @@ _GENTLE = (
 
 
 def _unfit(wanted: Cluster, cluster: LiveCluster, node: Node) -> str:
-    """Why HyperPod has no checks for a node; empty if it has some, or if that is not known."""
+    """Return why HyperPod has no checks for a node; empty if it has some, or if that is not known."""
     group = wanted.groups.get(node.group)
     if node.controller or (group and group.role != "compute"):
         return f"is a {group.role if group else 'controller'} node: only workers are checked"

@@ -55,7 +55,7 @@ def act(account: Account, action: Action, cluster: LiveCluster, nodes: Sequence[
 
 
 def limit(account: Account, action: Action, key: str) -> int:
-    """How many nodes one request may name, as the SDK's model of the API says."""
+    """Return how many nodes one request may name, as the SDK's model of the API says."""
     model = account.client("sagemaker").meta.service_model
     if action == "reboot":
         shape = model.operation_model("BatchRebootClusterNodes").input_shape

@@ -48,7 +48,7 @@ class Node:
         return self.id or self.logical_id
 
     def answers_to(self, name: str) -> bool:
-        """Whether an operator may mean this node: instance id, logical id, `<group>-<instance id>`,
+        """Return whether an operator may mean this node: instance id, logical id, `<group>-<instance id>`,
         private host name with or without its domain (Slurm's node name on HyperPod), or address."""
         host = self.dns.split(".")[0]
         return bool(name) and name in {

@@ -44,7 +44,7 @@ class Explanation:
 
 
 def explain(reason: str, health: Health | None = None) -> Explanation | None:
-    """What a reason means; None where it is a person's, or nobody's that we know.
+    """Return what a reason means; None where it is a person's, or nobody's that we know.
 
     Args:
         reason: as `scontrol show node` or `sinfo -R` prints it, whole or cut off, with or without who set it

@@ -51,7 +51,7 @@ def groups_changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> lis
 
 
 def impossible(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> list[str]:
-    """What no node would do: ids that would give files to somebody else."""
+    """Return what no node would do: ids that would give files to somebody else."""
     before, after = _users(old), _users(new)
     owners = {user.get("uid"): name for name, user in before.items()}
     found: list[str] = []

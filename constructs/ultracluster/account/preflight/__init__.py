@@ -62,7 +62,7 @@ class Report:
 
     @property
     def blind(self) -> bool:
-        """Whether most calls failed: what was not seen may stop the deploy."""
+        """Return whether most calls failed: what was not seen may stop the deploy."""
         return sum(row.unread for row in self.rows) * 2 > len(self.rows)
 
     @property

@@ -219,7 +219,7 @@ def _hyperpod(situation: Situation, what: str, group: Group) -> Answer:
 
 
 def _running(situation: Situation, name: str) -> str:
-    """What the group runs where the cluster is there already; empty otherwise."""
+    """Return what the group runs where the cluster is there already; empty otherwise."""
     sagemaker, cluster = situation.client("sagemaker"), situation.environment.cluster_name
     absent = ("ResourceNotFound", "ValidationException")
     answer = existing(lambda: sagemaker.describe_cluster(ClusterName=cluster), *absent)

@@ -149,7 +149,7 @@ def _bootstrap_role(situation: Situation, name: str) -> str:
 def _simulated(
     situation: Situation, arn: str, actions: Sequence[str], resources: Sequence[str]
 ) -> Mapping[tuple[str, str], str]:
-    """What is not allowed, and why: (action, resource) to a few words."""
+    """Return what is not allowed, and why: (action, resource) to a few words."""
     iam = situation.client("iam")
     denied: dict[tuple[str, str], str] = {}
     more: dict[str, Any] = {"ResourceArns": list(resources)} if resources else {}

@@ -79,7 +79,7 @@ def _state(situation: Situation, identifier: str, found: Mapping[str, Any]) -> R
 
 
 def _start(situation: Situation, identifier: str, found: Mapping[str, Any], groups: Groups) -> Iterator[Row]:
-    """Whether groups are made for the time at which their block begins."""
+    """Yield whether groups are made for the time at which their block begins."""
     begins = found.get("StartDate")
     until = situation.cluster.traits.until_block
     if found.get("ReservationType") != "capacity-block" or not begins or until is None:
@@ -209,7 +209,7 @@ def _placement(identifier: str, found: Mapping[str, Any], name: str, group: Node
 
 
 def _block(situation: Situation, identifier: str, block: str) -> Iterator[Row]:
-    """How the hardware of a block is; EC2 tells it of UltraServers."""
+    """Yield how the hardware of a block is; EC2 tells it of UltraServers."""
     answer = situation.client("ec2").describe_capacity_block_status(CapacityBlockIds=[block])
     for status in answer.get("CapacityBlockStatuses", []):
         gone, link = status.get("TotalUnavailableCapacity", 0), status.get("InterconnectStatus", "")
@@ -260,7 +260,7 @@ def open_reservations(
 
 
 def _apart(situation: Situation, row: Mapping[str, Any], name: str, group: NodeGroup) -> str:
-    """Why nodes of a group do not match a reservation of their type and zone; empty where they may."""
+    """Return why nodes of a group do not match a reservation of their type and zone; empty where they may."""
     if (tenancy := row.get("Tenancy", "default")) != "default":
         return f"its tenancy is {tenancy}"
     levels = (*_platform(situation, "", row, [(name, group)]), *_placement("", row, name, group))

@@ -75,7 +75,7 @@ class Situation:
 
     @property
     def environment(self) -> Environment:
-        """What the file asks for."""
+        """Return what the file asks for."""
         return self.cluster.environment
 
     def client(self, service: str) -> Any:

@@ -38,7 +38,7 @@ class Request:
 
 
 def plan_requests(account: Account, states: Iterable[QuotaState]) -> list[Request]:
-    """What is asked, and what would be; nothing is changed."""
+    """Return what is asked, and what would be; nothing is changed."""
     return [_planned(account, state) for state in states if state.short]
 
 

@@ -28,7 +28,7 @@ class Usage:
         self._cluster = cluster
 
     def of(self, need: Need) -> float | None:
-        """What else is in use; None where no cheap call tells.
+        """Return what else is in use; None where no cheap call tells.
 
         Raises:
             botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError: it cannot be read.
@@ -152,13 +152,13 @@ class Usage:
         ]
 
     def _node(self, tags: list[Mapping[str, str]]) -> bool:
-        """Whether an instance is one of the environment's own cluster."""
+        """Return whether an instance is one of the environment's own cluster."""
         marks = self._marks
         return marks is not None and marks.on({tag["Key"]: tag["Value"] for tag in tags})
 
     @cached_property
     def _marks(self) -> Marks | None:
-        """How the instances of the environment's own cluster are known; None where there is none."""
+        """Return how the instances of the environment's own cluster are known; None where there is none."""
         service = service_of(self._cluster)
         if service is None:
             return None

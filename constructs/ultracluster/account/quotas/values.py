@@ -47,7 +47,7 @@ class QuotaState:
 
     @property
     def short(self) -> bool:
-        """Whether it certainly does not fit."""
+        """Return whether it certainly does not fit."""
         return self.value is not None and self.wanted > self.value.amount
 
 

@@ -23,7 +23,7 @@ class Marks:
     is_controller: Callable[[Mapping[str, str]], bool] = lambda tags: False
 
     def on(self, tags: Mapping[str, str]) -> bool:
-        """Whether an instance with these tags is one of the cluster."""
+        """Return whether an instance with these tags is one of the cluster."""
         return any(tags.get(key) in values for key, values in self.values.items())
 
 

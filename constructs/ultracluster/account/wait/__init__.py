@@ -50,7 +50,7 @@ class Result:
 
 
 def source_of(account: Account, cluster: Cluster) -> HyperPodSource | InstanceSource:
-    """Where looks at a cluster come from."""
+    """Return where looks at a cluster come from."""
     if cluster.traits.hyperpod:
         return HyperPodSource(account, cluster)
     return InstanceSource(account, cluster, RunCommand(account))
@@ -131,7 +131,7 @@ class Watch:
         self._open = 0
 
     def judge(self, look: Look) -> End | None:
-        """Whether the wait ends with this look."""
+        """Return whether the wait ends with this look."""
         for group in look.groups:
             self._remember(group)
         for group in look.groups:
@@ -165,7 +165,7 @@ class Watch:
         }
 
     def _lasting(self, node: NodeSeen) -> str:
-        """What a node lacks for too long; empty if nothing."""
+        """Return what a node lacks for too long; empty if nothing."""
         if not node.defect:
             self._lacking.pop(node.id, None)
             return ""

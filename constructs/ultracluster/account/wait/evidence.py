@@ -94,7 +94,7 @@ def read_probe(text: str) -> Probe | None:
 
 
 def expectations(cluster: Cluster) -> dict[str, Expected]:
-    """What the nodes of each group must show, by the group's name."""
+    """Return what the nodes of each group must show, by the group's name."""
     environment, kubernetes = cluster.environment, cluster.traits.kubernetes
     home = environment.storage.openzfs
     offered = {pool.group: next(iter(pool.offered.items())) for pool in pools(cluster)}
@@ -158,7 +158,7 @@ def judge(
 
 
 def missing(expected: Expected, probe: Probe) -> str:
-    """What a node lacks of what it must show; empty if nothing."""
+    """Return what a node lacks of what it must show; empty if nothing."""
     lost = [path for path in expected.mounts if path not in probe.mounts]
     if lost:
         return f"{', '.join(lost)} is not mounted, or does not answer"

@@ -105,7 +105,7 @@ class HyperPodSource:
         return self._proof.probes(nodes, paths, lambda node, probe: not missing(self._of(node), probe))
 
     def _of(self, node: Node) -> Expected:
-        """What a node must show: a group on EKS may have several types."""
+        """Return what a node must show: a group on EKS may have several types."""
         expected = self._expected.get(node.group, Expected(report=False))
         if not expected.efa or not node.instance_type:
             return expected
@@ -158,7 +158,7 @@ class HyperPodSource:
         )
 
     def _words(self, cluster: LiveCluster, nodes: list[Node]) -> dict[tuple[str, str], Word]:
-        """How the scripts ended, by group and instance id: the newest line of each lifecycle log."""
+        """Return how the scripts ended, by group and instance id: the newest line of each lifecycle log."""
         if not any(expected.report for expected in self._expected.values()):
             return {}
         launched = [node.launched for node in nodes if node.launched]
@@ -197,7 +197,7 @@ class HyperPodSource:
 
 
 def _trouble(cluster: LiveCluster, group: LiveGroup, count: int) -> str:
-    """Why the service does not bring a group up by itself; empty if it does."""
+    """Return why the service does not bring a group up by itself; empty if it does."""
     if cluster.status in _ENDED:
         return f"the cluster is {cluster.status}" + (f": {cluster.failure}" if cluster.failure else "")
     if group.status == "Failed":

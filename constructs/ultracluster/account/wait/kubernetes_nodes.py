@@ -20,7 +20,7 @@ def registered(
     *,
     claimed: Mapping[str, int] | None = None,
 ) -> Registered:
-    """Whether Kubernetes places pods on a node that ask for all it has.
+    """Return whether Kubernetes places pods on a node that ask for all it has.
 
     Args:
         node: ours.

@@ -23,7 +23,7 @@ def text(path: str) -> str:
 
 
 def output(*command: str) -> Optional[str]:  # noqa: UP045
-    """What a program prints within 20 s; None if it is not there, fails or does not answer."""
+    """Return what a program prints within 20 s; None if it is not there, fails or does not answer."""
     try:
         done = subprocess.run(  # noqa: S603
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=False

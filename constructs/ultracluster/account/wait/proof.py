@@ -54,7 +54,7 @@ class Proof:
     def probes(
         self, nodes: Sequence[Node], paths: Sequence[str], complete: Callable[[Node, Probe], bool]
     ) -> Mapping[str, Probe | str]:
-        """What each node shows, or why it does not, by instance id; empty where no node can be asked.
+        """Return what each node shows, or why it does not, by instance id; empty where no node can be asked.
 
         Args:
             paths: mounts to look at.
@@ -85,7 +85,7 @@ class Proof:
         return found
 
     def scheduler(self, entrances: Sequence[Node]) -> Judge:
-        """How to ask the scheduler of a node; it is read once for each look.
+        """Return how to ask the scheduler of a node; it is read once for each look.
 
         Args:
             entrances: nodes on which Slurm's commands run, the best first.
@@ -125,7 +125,7 @@ class Proof:
         return lambda node, expected: kubernetes_registered(node, expected, items, claimed=claimed)
 
     def _kubelets(self, why: str) -> Judge:
-        """What the nodes' own kubelets say, where the API cannot be asked from here."""
+        """Return what the nodes' own kubelets say, where the API cannot be asked from here."""
 
         def judge(node: Node, expected: Expected) -> Registered | None:
             probe = self._seen.get(node.id)

@@ -70,7 +70,7 @@ def command(script: str) -> str:
 
 
 def unpack(output: str) -> Answer:
-    """What the script printed, out of all that came back."""
+    """Return what the script printed, out of all that came back."""
     text = output.replace("\r", "")
     match = re.search(rf"{_BEGIN}\n(?P<text>.*?)\n?\n{_END} (?P<status>\d+)", text, re.DOTALL)
     if match is None:

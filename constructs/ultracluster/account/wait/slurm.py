@@ -54,7 +54,7 @@ def slurm_node_of(node: Node, nodes: Iterable[SlurmNode]) -> SlurmNode | None:
 
 
 def registered(node: Node, nodes: Iterable[SlurmNode]) -> Registered:
-    """Whether slurmctld takes jobs for a node."""
+    """Return whether slurmctld takes jobs for a node."""
     found = slurm_node_of(node, nodes)
     if found is None:
         return Registered(False, "slurmctld does not know it")

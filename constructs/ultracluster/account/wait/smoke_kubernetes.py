@@ -81,7 +81,7 @@ def run_on_kubernetes(
 
 
 def by_hand(cluster: Cluster, pair: Pair, image: str | None, why: str) -> Smoke:
-    """What to do where the job cannot be run from here."""
+    """Return what to do where the job cannot be run from here."""
     options = " --hyperpod" if cluster.traits.hyperpod else ""
     options += " --efa-devices dra" if claims_efa(cluster) else ""
     command = (
@@ -102,7 +102,7 @@ def _place(document: dict[str, Any]) -> str:
 
 
 def _wait(api: KubernetesApi, paths: list[str], clock: Clock, say: Callable[[str], None]) -> bool:
-    """Whether the job ends in time."""
+    """Return whether the job ends in time."""
     job = next(path for path in paths if "/mpijobs/" in path)
     start, state = clock.now(), ""
     while clock.now() - start < LIMIT:

@@ -70,7 +70,7 @@ def run_on_slurm(
 
 
 def by_hand(cluster: Cluster, pair: Pair, why: str) -> Smoke:
-    """What to do where the job cannot be run from here."""
+    """Return what to do where the job cannot be run from here."""
     partition = next(
         (
             group.partition

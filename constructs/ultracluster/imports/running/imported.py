@@ -27,7 +27,7 @@ def imported(
     kind: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Drafted:
-    """What a running cluster comes to as an environment.
+    """Return what a running cluster comes to as an environment.
 
     Args:
         asked: name and zone that the user chose; the account adds the rest.

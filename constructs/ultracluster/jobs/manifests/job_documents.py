@@ -378,7 +378,7 @@ def _entered(spec: Manifest, path: str, arguments: Sequence[str]) -> bool:
 
 
 def _started(container: Manifest, path: str, arguments: Sequence[str]) -> bool:
-    """Whether a container now starts the program."""
+    """Return whether a container now starts the program."""
     for key in ("command", "args"):
         words = container.get(key)
         if isinstance(words, list) and PROGRAM in words:

@@ -64,7 +64,7 @@ def shape_faults(text: str) -> list[Fault]:
 
 
 def _many(documents: list[Any]) -> bool:
-    """Whether aliases repeat more than a file can mean; others say it."""
+    """Return whether aliases repeat more than a file can mean; others say it."""
     left, made = list(documents), 0
     while left and made <= MOST_VALUES:
         one, made = left.pop(), made + 1
@@ -84,7 +84,7 @@ def _all(documents: list[Any]) -> Iterator[tuple[int, Found]]:
 
 
 def _job(kind: JobKind, job: Any) -> Iterator[Found]:
-    """What is wrong on the way to the pods, and in them."""
+    """Yield what is wrong on the way to the pods, and in them."""
     ways = (_way(way, job, needed=way is kind.template and EACH not in way) for way in kind.ways)
     yield from dict.fromkeys(found for way in ways for found in way)  # they begin alike
 
@@ -246,7 +246,7 @@ def _shown(value: object) -> str:
 
 
 def _line(node: Any, path: YamlPath) -> int:
-    """Where a value begins, or the nearest that holds it."""
+    """Return where a value begins, or the nearest that holds it."""
     line: int = node.start_mark.line
     for step in path:
         inner: Any = None

@@ -23,7 +23,7 @@ __all__ = ["Cordoned", "Job", "Running", "close_to_jobs", "jobs_on", "open_to_jo
 
 
 def jobs_on(fleet: Fleet, nodes: Sequence[Node]) -> Running:
-    """What runs on nodes; what cannot be asked is said in the answer, never raised."""
+    """Return what runs on nodes; what cannot be asked is said in the answer, never raised."""
     there = [node for node in nodes if node.id]  # a place without an instance runs nothing
     if not there:
         return Running()
@@ -43,7 +43,7 @@ def open_to_jobs(fleet: Fleet, cordoned: Cordoned) -> str:
 
 
 def shell_of(fleet: Fleet) -> Shell:
-    """How a command runs on the cluster's nodes."""
+    """Return how a command runs on the cluster's nodes."""
     if fleet.cluster:
         return Sessions(fleet.account, fleet.cluster.id)
     return RunCommand(fleet.account)

@@ -23,7 +23,7 @@ _COMES_AGAIN = ("ReplicaSet", "StatefulSet")
 
 
 def jobs_on_kubernetes(nodes: Sequence[Node], api: Callable[[], KubernetesApi]) -> Running:
-    """What pods of jobs there are on nodes.
+    """Return what pods of jobs there are on nodes.
 
     Args:
         nodes: those asked about; one that Kubernetes does not know has no pods.
@@ -44,7 +44,7 @@ def jobs_on_kubernetes(nodes: Sequence[Node], api: Callable[[], KubernetesApi]) 
 
 
 def _place(pod: dict[str, Any], node: Node) -> tuple[str, str, str, str] | None:
-    """What a pod is of, or None where nothing is lost with it."""
+    """Return what a pod is of, or None where nothing is lost with it."""
     metadata, status = pod.get("metadata", {}), pod.get("status", {})
     owners: list[dict[str, str]] = metadata.get("ownerReferences") or []
     owner = owners[0] if owners else dict[str, str]()

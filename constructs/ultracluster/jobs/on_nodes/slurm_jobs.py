@@ -73,7 +73,7 @@ def names(nodes: Sequence[Node]) -> str:
 
 
 def read(text: str, nodes: Sequence[Node]) -> Running:
-    """What the script printed."""
+    """Return what the script printed."""
     known: dict[str, Node] = {}
     places: list[tuple[str, str, str, str]] = []
     for line in text.splitlines():

@@ -41,7 +41,7 @@ class Placement:
 
     @property
     def good(self) -> bool:
-        """Whether the job spans no more switches than it must."""
+        """Return whether the job spans no more switches than it must."""
         return all(layer.excess <= 0 for layer in self.layers)
 
 

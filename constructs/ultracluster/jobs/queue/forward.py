@@ -82,7 +82,7 @@ while True:
 
 
 def node_command(job_id: str, port: int, key: str) -> str:
-    """What runs the program as a step of the job, on its first node."""
+    """Return what runs the program as a step of the job, on its first node."""
     words = [
         "srun", f"--jobid={job_id}", "--overlap", "--nodes=1", "--ntasks=1", "--relative=0", "--quiet",
         "python3", "-c", PROGRAM, str(port), key,

@@ -86,7 +86,7 @@ class Said:
 
 
 def first_line(word: str) -> str:
-    """What is typed first: a shell of any kind takes it.
+    """Return what is typed first: a shell of any kind takes it.
 
     Args:
         word: that the loop says when it is there: what was shown before does not have it.
@@ -336,7 +336,7 @@ class PersonSession:
                     raise SessionEndedError(f"the session ended{self._last()}") from None
 
     def _last(self) -> str:
-        """What was said last, for a sentence about it."""
+        """Return what was said last, for a sentence about it."""
         words = one_line(" ".join(self._heard.split()))
         words = words.replace(one_line(" ".join(first_line(self._word).split())), "").strip()
         return f": {words[-300:]}" if words else ""
@@ -347,7 +347,7 @@ def _decode(lines: str) -> bytes:
 
 
 def missing_programs() -> str:
-    """What is not on this machine, in a sentence; empty where all is."""
+    """Return what is not on this machine, in a sentence; empty where all is."""
     missing = programs_missing(PROGRAMS)
     return missing and (
         f"{missing}, and people reach a Slurm cluster through sessions: install the AWS CLI and its Session "

@@ -107,7 +107,7 @@ class Queue(Protocol):
 
     @property
     def place(self) -> str:
-        """Where and as whom it asks, in a few words."""
+        """Return where and as whom it asks, in a few words."""
         ...
 
     def submit(self, submission: Submission) -> QueuedJob:
@@ -136,7 +136,7 @@ class Queue(Protocol):
         ...
 
     def log(self, job_id: str, after: str = "", *, lines: int | None = None, part: str = "") -> LogPart:
-        """What a job printed.
+        """Return what a job printed.
 
         Args:
             after: cursor of the piece before; empty to begin.

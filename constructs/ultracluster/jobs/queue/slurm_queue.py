@@ -186,7 +186,7 @@ class SlurmQueue:
         return found
 
     def _accounted(self, job_id: str, before: Said) -> list[dict[str, Any]]:
-        """What the accounting database has of a job that slurmctld has forgotten."""
+        """Return what the accounting database has of a job that slurmctld has forgotten."""
         if "Invalid job id" not in before.errors + before.text and before.status != 0:
             raise AccountError(f"scontrol on {self._node}: {_end_of(before)}")
         said = self._session.run(f"timeout 40 sacct --json --jobs={job_id}", what=f"job look {job_id}")
@@ -260,7 +260,7 @@ def file_name(name: str) -> str:
 
 
 def script_name(submission: Submission) -> str:
-    """What the batch script is called in its folder: a job without a name of its own is called so."""
+    """Return what the batch script is called in its folder: a job without a name of its own is called so."""
     name, program = f"{file_name(submission.name)}.sh", submission.program
     return f"job-{name}" if program and program.name == name else name
 
@@ -274,7 +274,7 @@ def job_text(submission: Submission, folder: str) -> str:
 
 
 def submit_script(submission: Submission) -> str:
-    """What makes the job's folder and submits it; ends with 92 where the folder is there already."""
+    """Return what makes the job's folder and submits it; ends with 92 where the folder is there already."""
     place = f"@folder-{submission.token}@"  # the person's home is known there only
     text = base64.b64encode(job_text(submission, place).encode()).decode()
     files = [f"t=$(printf %s {text} | base64 -d; echo .) && t=${{t%.}}"]
@@ -287,7 +287,7 @@ def submit_script(submission: Submission) -> str:
 
 
 def find_script(submission: Submission) -> str:
-    """What finds out whether that has submitted; where it has not, it never will."""
+    """Return what finds out whether that has submitted; where it has not, it never will."""
     return _filled(_FIND, submission)
 
 
@@ -303,7 +303,7 @@ def _filled(script: str, submission: Submission) -> str:
 
 
 def log_script(path: str, after: int, lines: int | None) -> str:
-    """What prints a line about the file, and then a piece of it."""
+    """Return what prints a line about the file, and then a piece of it."""
     script = _LOG.replace("@after@", str(after)).replace("@part@", str(PART))
     script = script.replace("@lines@", "" if lines is None else str(lines))
     return script.replace("@path@", shlex.quote(path))
@@ -359,7 +359,7 @@ def _job_id(row: Mapping[str, Any]) -> str:
 
 
 def _expanded(row: Mapping[str, Any]) -> str:
-    """Where the output is, by its pattern (Slurm before 24.11) (sbatch manual, "filename pattern")."""
+    """Return where the output is, by its pattern (Slurm before 24.11) (sbatch manual, "filename pattern")."""
     pattern, folder = _text(row.get("standard_output")), _text(row.get("current_working_directory"))
     number = str(_number(row.get("job_id")) or "")
     array, task = _number(row.get("array_job_id")), _number(row.get("array_task_id"))
@@ -433,7 +433,7 @@ def _exit_code(value: object) -> int | None:
 
 
 def _id_of(text: str) -> str:
-    """What `sbatch --parsable` prints: a number, and perhaps the cluster's name behind it."""
+    """Return what `sbatch --parsable` prints: a number, and perhaps the cluster's name behind it."""
     lines: Iterable[str] = (line.strip().partition(";")[0] for line in text.splitlines())
     return next((line for line in lines if JOB_ID.fullmatch(line)), "")
 

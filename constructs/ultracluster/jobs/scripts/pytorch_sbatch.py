@@ -158,7 +158,7 @@ def _ray(job: PyTorchJob) -> str:
 
 
 def _auto_resume(cluster: Cluster) -> bool:
-    """Whether the service starts steps again; on others Slurm queues the job again."""
+    """Return whether the service starts steps again; on others Slurm queues the job again."""
     return isinstance(cluster.settings, HyperPodSlurm)
 
 

@@ -38,7 +38,7 @@ def placement_options(cluster: Cluster, job: PyTorchJob) -> dict[str, str | None
 
 
 def placement_note(cluster: Cluster, job: PyTorchJob) -> str:
-    """What to know of an option that is written and may not be honoured; empty where it is."""
+    """Return what to know of an option that is written and may not be honoured; empty where it is."""
     if job.within is None:
         return ""
     known = _topology(cluster, job)

@@ -288,7 +288,7 @@ class KubernetesQueue:
         return of_job(kind, job, pods)
 
     def _workloads(self, namespace: str) -> list[Manifest]:
-        """What Kueue says of the jobs of a namespace; nothing where it is not, or not to be read."""
+        """Return what Kueue says of the jobs of a namespace; nothing where it is not, or not to be read."""
         if scheduler_of(self._cluster) not in ("kueue", "task-governance") or self._workloads_at is None:
             return []
         for version in (self._workloads_at,) if self._workloads_at else _WORKLOADS:
@@ -319,12 +319,12 @@ class KubernetesQueue:
         ]
 
     def _who(self) -> str:
-        """Who asks, as AWS names them: the session of a role, or a user."""
+        """Return who asks, as AWS names them: the session of a role, or a user."""
         return one_line(self._account.identity().arn.rpartition("/")[2])
 
 
 def _made_by_another(item: Manifest) -> bool:
-    """Whether another job made it: a JobSet makes Jobs."""
+    """Return whether another job made it: a JobSet makes Jobs."""
     owners: list[Manifest] = (item.get("metadata") or {}).get("ownerReferences") or []
     return any(owner.get("controller") and owner.get("kind") in _OWNERS for owner in owners)
 

@@ -26,7 +26,7 @@ SHELL = "command -v bash >/dev/null 2>&1 && exec bash -l; exec sh"
 
 
 def missing_programs() -> str:
-    """What is not on this machine, in a sentence; empty where all is."""
+    """Return what is not on this machine, in a sentence; empty where all is."""
     missing = programs_missing(PROGRAMS)
     return missing and (
         f"{missing}: kubectl carries a shell in a pod, and its token comes from the AWS CLI. Install them, "

@@ -165,7 +165,7 @@ def read(
 
 
 def _position(chain: Sequence[Source], cursor: Cursor, lines: int | None) -> int:
-    """Which source is to be read."""
+    """Return which source is to be read."""
     for index, one in enumerate(chain):
         if (one.uid, one.instance) == (cursor.uid, cursor.instance):
             return index

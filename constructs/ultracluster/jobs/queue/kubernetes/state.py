@@ -120,7 +120,7 @@ def _digits(value: Any) -> int | None:
 
 
 def role_of(pod: Manifest) -> str:
-    """Which part of the job it is, where a job has several."""
+    """Return which part of the job it is, where a job has several."""
     labels = _map(_map(pod, "metadata"), "labels")
     for key in (
         "jobset.sigs.k8s.io/replicatedjob-name",
@@ -204,7 +204,7 @@ def _state(
 
 
 def _admission(workload: Manifest) -> str:
-    """Why Kueue has not let a job in; empty where it has."""
+    """Return why Kueue has not let a job in; empty where it has."""
     conditions = {
         str(condition.get("type", "")): condition for condition in _conditions(_map(workload, "status"))
     }
@@ -222,7 +222,7 @@ def _admission(workload: Manifest) -> str:
 
 
 def _waits(pod: Manifest) -> str:
-    """What a pod that does not run waits for, in the words of who knows."""
+    """Return what a pod that does not run waits for, in the words of who knows."""
     name = str(_map(pod, "metadata").get("name", ""))
     for state in container_states(pod):
         waiting = _map(_map(state, "state"), "waiting")
@@ -242,7 +242,7 @@ def _waits(pod: Manifest) -> str:
 
 
 def _ending(said: Manifest, pods: Sequence[Manifest]) -> str:
-    """Why a job failed: the container that ended first, before what its controller makes of it."""
+    """Return why a job failed: the container that ended first, before what its controller makes of it."""
     words = ": ".join(filter(None, (str(said.get("reason", "")), str(said.get("message", "")))))
     first = _first_failure(pods)
     if first is None:

@@ -85,7 +85,7 @@ def _try(api: KubernetesApi, one: Manifest, documents: JobDocuments) -> None:
 
 
 def _clear(api: KubernetesApi, one: Manifest, error: RefusedError) -> bool:
-    """Whether what was in the way is gone: it was left by a submission whose job never came."""
+    """Return whether what was in the way is gone: it was left by a submission whose job never came."""
     there = _find(api, one) if error.status == HTTPStatus.CONFLICT and kind_of(one) is None else None
     annotations: Manifest = ((there or {}).get("metadata") or {}).get("annotations") or {}
     kind, _, name = str(annotations.get(JOB, "")).partition("/")
@@ -101,7 +101,7 @@ def _clear(api: KubernetesApi, one: Manifest, error: RefusedError) -> bool:
 
 
 def _refusal(api: KubernetesApi, one: Manifest, documents: JobDocuments, error: AccountError) -> Exception:
-    """What a refusal means for whoever submits."""
+    """Return what a refusal means for whoever submits."""
     if not isinstance(error, RefusedError):
         return error
     kind = kind_of(one)
@@ -178,7 +178,7 @@ def _own(api: KubernetesApi, job: Manifest, made: list[Manifest], say: Callable[
 
 
 def _find(api: KubernetesApi, one: Manifest) -> Manifest | None:
-    """What is there under this name; None where there is nothing."""
+    """Return what is there under this name; None where there is nothing."""
     try:
         return api.get(path(one))
     except RefusedError as error:
@@ -223,7 +223,7 @@ def _collection(one: Manifest) -> str:
 
 
 def path(one: Manifest) -> str:
-    """Where an object is."""
+    """Return where an object is."""
     return f"{_collection(one)}/{one['metadata']['name']}"
 
 
