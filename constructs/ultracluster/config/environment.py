@@ -136,10 +136,10 @@ class Environment(Model):
         Annotated[str, Field(max_length=256), ON_ONE_LINE],
     ] = {}
     """Tags on every resource, beside `ultracluster:environment`; for cost allocation."""
-    governance: Governance = Governance()
+    governance: Governance = Governance.model_construct()
     """What your company's rules for its accounts ask for: bounds and names of roles, names of stacks."""
     network: Network
-    storage: Storage = Storage()
+    storage: Storage = Storage.model_construct()
     orchestrator: Orchestrator
     node_groups: Annotated[dict[GroupName, NodeGroup], Field(min_length=1, max_length=1000)]
     """Node groups by name. HyperPod takes 100 (CreateCluster, InstanceGroups), the others fewer."""
@@ -154,7 +154,7 @@ class Environment(Model):
     """Accounts of people from an LDAP directory or Microsoft Active Directory, on HyperPod with Slurm and
     PCS, also beside `users` (docs/directory.md)."""
     software: Software
-    health: Health = Health()
+    health: Health = Health.model_construct()
     """What is done about faulty nodes under Slurm."""
     observability: Observability | None = None
     """Metrics, alerts, dashboards and a budget; by default nothing of it is made."""
@@ -164,7 +164,7 @@ class Environment(Model):
     prices: Annotated[str, Field(pattern=f"^{SEEN}+\\.csv$", examples=["../prices.csv"])] | None = None
     """Your own prices, which take precedence over the shipped ones: path from the folder of the file that
     names it; by default `prices.csv` next to this file, where there is one (docs/cost.md)."""
-    access: Access = Access()
+    access: Access = Access.model_construct()
     instance_types: dict[Line, DeclaredInstanceType] = {}
     """Instance types that the catalogue does not have, by name as EC2 will write it."""
     acknowledge: Many[Acknowledgement] = ()

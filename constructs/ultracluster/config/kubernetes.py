@@ -132,7 +132,7 @@ class _Kubernetes(Model):
     `extended` keeps it longer, at a higher price per hour."""
     scaling_tier: Literal["standard", "xl", "2xl", "4xl", "8xl"] = "standard"
     """Provisioned capacity of the control plane, for thousands of nodes or pods started at once."""
-    endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="kind")] = PrivateEndpoint()
+    endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="kind")] = PrivateEndpoint.model_construct()
     """Where the Kubernetes API answers."""
     admins: Many[PrincipalArn] = ()
     """IAM roles and users that may do everything in the cluster. No other principal can, not even the
@@ -185,7 +185,7 @@ class _Kubernetes(Model):
     makers' public repositories, which a network with `egress: closed` does not reach."""
     chart_values: dict[Line, dict[Line, Values]] = {}
     """Values of charts by the chart's name, on top of ours; e.g. where copies of container images are."""
-    capabilities: Capabilities = Capabilities()
+    capabilities: Capabilities = Capabilities.model_construct()
     """EKS Capabilities."""
     pod_security: PodSecurity = "baseline"
     """What pods in the namespace `default` may be (Kubernetes documentation, Pod Security Standards):
@@ -304,7 +304,7 @@ class Eks(_Kubernetes):
     kind: Literal["eks"] = "eks"
     lifecycle: Literal["user-data", "none"] = "user-data"
     """When our scripts run: before a node joins the cluster, or not at all."""
-    node_repair: NodeRepair = NodeRepair()
+    node_repair: NodeRepair = NodeRepair.model_construct()
     """What is done about faulty compute nodes."""
     max_unavailable: Annotated[int, Field(ge=1, le=100)] = 1
     """Nodes of a group that are replaced at once when its image or launch template changes."""

@@ -111,10 +111,10 @@ class Network(Model):
     """Use this security group for the nodes instead of making one; needs `vpc`."""
     extra_endpoints: Many[Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]] = ()
     """Further interface endpoints by service name as in `com.amazonaws.<region>.<name>`."""
-    perimeter: Perimeter = Perimeter()
+    perimeter: Perimeter = Perimeter.model_construct()
     """What may be reached through the VPC endpoints that are made, besides this account. With `egress: nat`
     S3 may be read anywhere, and written only here and in what is named."""
-    flow_logs: FlowLogs = FlowLogs()
+    flow_logs: FlowLogs = FlowLogs.model_construct()
     """Flow logs of a VPC that is made."""
 
     @property

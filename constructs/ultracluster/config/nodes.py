@@ -134,7 +134,7 @@ class NodeGroup(Model):
     max_count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
     """Nodes at the most, where the scheduler may add some for a job; `count` by default. Not on
     HyperPod."""
-    capacity: Capacity = OnDemand()
+    capacity: Capacity = OnDemand.model_construct()
     """Where the instances come from."""
     zone_id: ZoneId | None = None
     """Zone of the group, one of `network.further_zones`; that of the network by default. HyperPod, and head,

@@ -140,7 +140,7 @@ class Observability(Model):
     """Kubernetes: an agent of ours in the cluster, or the collector that AWS runs (two zones, 30 seconds at
     the least, no metrics of training scripts through network policies, and where the cluster is deleted
     without it, it stays and costs)."""
-    alerts: Alerts = Alerts()
+    alerts: Alerts = Alerts.model_construct()
     """Who is told; by default a topic is made that nobody is subscribed to."""
     grafana: Grafana | None = None
     """Dashboards; by default none."""

@@ -143,7 +143,7 @@ class ParallelCluster(Model):
     """Settings of partitions by name; groups name their partition."""
     login_pools: dict[GroupName, LoginPool] = {}
     """Settings of login pools by the names of their groups; defaults for the others."""
-    monitoring: ParallelClusterMonitoring = ParallelClusterMonitoring()
+    monitoring: ParallelClusterMonitoring = ParallelClusterMonitoring.model_construct()
     """Logs, metrics and alarms."""
     directory_service: DirectoryService | None = None
     """Users from a directory instead of only the default user."""

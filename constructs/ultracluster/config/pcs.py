@@ -41,7 +41,7 @@ class Pcs(Model):
     their greatest. A new size is a new cluster."""
     slurm_version: Annotated[str, Field(pattern=r"^[0-9][0-9]\.[0-9][0-9]$", examples=["25.11"])] = "25.11"
     """Slurm's release; nodes need an image that has it."""
-    accounting: PcsAccounting = PcsAccounting()
+    accounting: PcsAccounting = PcsAccounting.model_construct()
     """Slurm accounting, which the service runs."""
     network_type: Literal["ipv4", "ipv6"] = "ipv4"
     """How Slurm's controller is reached. `ipv6` makes VPC and node subnet dual stack: nodes have addresses of

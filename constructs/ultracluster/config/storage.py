@@ -113,7 +113,7 @@ class _NewLustre(Model):
 
 
 class _Persistent(_NewLustre):
-    backups: Backups = Backups()
+    backups: Backups = Backups.model_construct()
 
 
 class ScratchLustre(_NewLustre):
@@ -190,7 +190,7 @@ class IntelligentTieringLustre(_Persistent):
     """Throughput in MB/s, in steps of 4000; may only grow."""
     metadata_iops: Annotated[int, Field(gt=0)]
     """Metadata operations per second: 6000 or 12000."""
-    read_cache: ReadCache = ReadCache()
+    read_cache: ReadCache = ReadCache.model_construct()
     efa: bool = False
     """EFA between clients and servers; only at creation."""
     efa_interfaces_per_client: EfaInterfaces | None = None
@@ -367,7 +367,7 @@ class Storage(Model):
 
     key: ExistingKey | None = None
     """Encrypt with this key instead of one that is made."""
-    keys: KeysByPurpose = KeysByPurpose()
+    keys: KeysByPurpose = KeysByPurpose.model_construct()
     """Encrypt with a key for each purpose instead."""
     scripts_bucket: ExistingBucket | None = None
     """Put lifecycle scripts here instead of into a bucket that is made."""
