@@ -18,22 +18,14 @@ _NITRO_WITH_LUSTRE_EFA = 4
 """FSx for Lustre User Guide, "EFA-enabled file systems"."""
 
 
+_FILES = ("general_instances", "instances")
+
+
 @cache
 def instance_types() -> Mapping[str, InstanceType]:
     """Every known instance type by EC2 name; read-only."""
-    types: dict[str, InstanceType] = {}
-    for file in ("general_instances", "instances"):
-        document = catalog_file(file)
-        shared = {"sources": document["about"].get("sources", [])}
-        families = document.get("families", {})
-        for name, row in document["types"].items():
-            family = name.partition(".")[0]
-            facts = {**family_facts(family), **families.get(family, {}), **row}
-            columns = {key: value for key, value in facts.items() if key not in _OTHERS}
-            gates = facts.get("nccl", {}).get("gates", ())
-            columns["nccl_two_nodes_judged"] = any(gate["run"] == "two nodes" for gate in gates)
-            types[name] = _instance_type(name, shared | columns)
-    return MappingProxyType(types)
+    names = (name for file in _FILES for name in catalog_file(file)["types"])
+    return MappingProxyType({name: type_ for name in names if (type_ := instance_type(name))})
 
 
 @cache
@@ -59,9 +51,24 @@ def rows_with(key: Literal["parallelcluster", "nccl", "hyperpod_slurm"]) -> Mapp
     return MappingProxyType({name: row[key] for name, row in rows.items() if key in row})
 
 
+@cache
 def instance_type(name: str) -> InstanceType | None:
     """The type that EC2 calls `name`, or None if the catalogue does not know it."""
-    return instance_types().get(name)
+    documents = (catalog_file(file) for file in reversed(_FILES))
+    document = next((document for document in documents if name in document["types"]), None)
+    if document is None:
+        return None
+    family = name.partition(".")[0]
+    facts = {
+        "sources": document["about"].get("sources", []),
+        **family_facts(family),
+        **document.get("families", {}).get(family, {}),
+        **document["types"][name],
+    }
+    columns = {key: value for key, value in facts.items() if key not in _OTHERS}
+    gates = facts.get("nccl", {}).get("gates", ())
+    columns["nccl_two_nodes_judged"] = any(gate["run"] == "two nodes" for gate in gates)
+    return _instance_type(name, columns)
 
 
 @cache

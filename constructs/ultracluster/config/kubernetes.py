@@ -132,7 +132,9 @@ class _Kubernetes(Model):
     `extended` keeps it longer, at a higher price per hour."""
     scaling_tier: Literal["standard", "xl", "2xl", "4xl", "8xl"] = "standard"
     """Provisioned capacity of the control plane, for thousands of nodes or pods started at once."""
-    endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="kind")] = PrivateEndpoint.model_construct()
+    endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="kind")] = (
+        PrivateEndpoint.model_construct()
+    )
     """Where the Kubernetes API answers."""
     admins: Many[PrincipalArn] = ()
     """IAM roles and users that may do everything in the cluster. No other principal can, not even the

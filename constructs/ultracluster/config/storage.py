@@ -259,7 +259,7 @@ class NewOpenZfs(Model):
     """Throughput in MB/s."""
     mount_path: AbsolutePath = "/home"
     """Where nodes mount it."""
-    backups: Backups = Backups(retention_days=7)
+    backups: Backups = Backups.model_construct(retention_days=7)
     maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01][0-9]|2[0-3]):[0-5][0-9]$")] | None = None
     """`d:HH:MM` UTC, 1 is Monday."""
     root_squash: NfsRootSquash | None = None

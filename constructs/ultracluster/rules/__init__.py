@@ -1,29 +1,79 @@
 """Rules that find what AWS refuses or silently gets wrong, before anything is deployed.
 
-Each module of a subject's folder has rules, and importing this package imports all of them. What several
-modules share lies beside the folders.
+Each module of a subject's folder has rules, imported when an environment's orchestrator can break them. What
+several modules share lies beside the folders.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
+from typing import TYPE_CHECKING, Any
 
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
 from ultracluster.config.loader import ShapeError
+from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Traits
+from ultracluster.rules import sets
 from ultracluster.rules.engine import Breach, Rule, RuleSet, judge, run
 from ultracluster.rules.parts import parts_in
-from ultracluster.rules.sets import RULE_SETS
 
-for _module in walk_packages(__path__, f"{__name__}."):
-    if _module.name.count(".") > __name__.count(".") + 1:  # in a subject's folder: it fills the sets
-        import_module(_module.name)
+if TYPE_CHECKING:
+    from ultracluster.rules.sets import RULE_SETS
+
+_HYPERPOD_EKS: frozenset[OrchestratorKind] = frozenset({"hyperpod-eks"})
+KINDS_OF_MODULES: dict[str, frozenset[OrchestratorKind]] = {
+    "eks": sets.KUBERNETES,
+    "hyperpod.eks": _HYPERPOD_EKS,
+    "hyperpod.eks_groups": _HYPERPOD_EKS,
+    "hyperpod.inference": _HYPERPOD_EKS,
+    "hyperpod.resilience": _HYPERPOD_EKS,
+    "hyperpod.restricted": _HYPERPOD_EKS,
+    "hyperpod.spaces": _HYPERPOD_EKS,
+    "parallelcluster": frozenset({"parallelcluster"}),
+    "pcs": frozenset({"pcs"}),
+}
+"""Folders and modules whose rules are about these orchestrators only: others do not import them."""
 
 
+@cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by subject."""
-    return tuple(rule for rule_set in RULE_SETS for rule in rule_set.rules)
+    return _imported(set(_modules()))
+
+
+@cache
+def rules_about(kind: OrchestratorKind | None) -> tuple[Rule, ...]:
+    """The rules that environments of an orchestrator can break, by subject; of None, those of every one."""
+    about = {
+        module
+        for module in _modules()
+        if all(kind in KINDS_OF_MODULES.get(name, (kind,)) for name in (module, module.partition(".")[0]))
+    }
+    return tuple(rule for rule in _imported(about) if rule.applies(kind))
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """The modules of the subjects' folders, which have the rules: `eks.pods`."""
+    names = (module.name.removeprefix(f"{__name__}.") for module in walk_packages(__path__, f"{__name__}."))
+    return tuple(name for name in names if "." in name)
+
+
+def _imported(modules: set[str]) -> tuple[Rule, ...]:
+    """The rules of the sets after these modules have filled them."""
+    for module in modules:
+        import_module(f"{__name__}.{module}")
+    return tuple(rule for rule_set in sets.RULE_SETS for rule in rule_set.rules)
+
+
+def __getattr__(name: str) -> Any:
+    """Fill `RULE_SETS` with every rule when somebody asks for the sets."""
+    if name != "RULE_SETS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    all_rules()
+    return sets.RULE_SETS
 
 
 def check(part: object, *known: object) -> list[Finding]:
@@ -38,11 +88,13 @@ def check(part: object, *known: object) -> list[Finding]:
             is not judged itself.
     """
     if isinstance(part, Loaded):
-        return run(all_rules(), part)
+        rules = rules_about(part.environment.orchestrator.kind)
+        acknowledged = {entry.rule for entry in part.environment.acknowledge}
+        return run(rules if acknowledged <= {rule.id for rule in rules} else all_rules(), part)
     parts = tuple(parts_in(part))
     besides = tuple(further for other in known for further in parts_in(other))
-    traits = next((one for _, one in (*parts, *besides) if isinstance(one, Traits)), None)
-    return list(judge(all_rules(), parts, besides, kind=traits.kind if traits else None))
+    kind = next((piece.kind for _, piece in (*parts, *besides) if isinstance(piece, Traits)), None)
+    return list(judge(rules_about(kind), parts, besides, kind=kind))
 
 
 def judge_rest(error: InvalidEnvironmentError) -> list[Finding]:

@@ -13,8 +13,9 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from inspect import getdoc, signature
-from typing import Any, TypedDict, Unpack, get_type_hints
+from inspect import getdoc
+from types import FunctionType
+from typing import Any, TypedDict, Unpack, cast, get_type_hints
 
 from ultracluster.config import Finding, Loaded
 from ultracluster.config.findings import Severity, YamlPath, dotted
@@ -101,8 +102,13 @@ class Rule:
         """Types of the arguments of `check`: first the part that it judges, then what it must know besides:
         the one of an environment, or of several the nearest to the part. `X | None` is None where there is
         none."""
-        hints = get_type_hints(self.check)
-        return tuple(hints[name] for name in signature(self.check).parameters)
+        check = cast("FunctionType", self.check)
+        parameters = check.__code__.co_varnames[: check.__code__.co_argcount]
+        hints, types = check.__annotations__, check.__globals__
+        if any(hints[name] not in types for name in parameters):
+            evaluated = get_type_hints(check)
+            return tuple(evaluated[name] for name in parameters)
+        return tuple(types[hints[name]] for name in parameters)  # most: without evaluating 300 texts
 
     def applies(self, kind: OrchestratorKind | None) -> bool:
         """Whether it is about this orchestrator; of an unknown one, whether it is about all."""

@@ -52,7 +52,8 @@ def bucket_of_a_copy(environment: Environment) -> Breaches:
     folders = own_folders(environment)
     if not folders or environment.storage.lustre is None:
         return
-    for other in beside(environment, "CPY002", *folders):
+    every_folder = (folder for own in environment.all_data_repositories.values() for folder in own)
+    for other in beside(environment, "CPY002", *every_folder):
         shared = [folder for folder in folders if folder in own_folders(other)]
         if shared and other.storage == environment.storage:
             yield at("storage", "lustre", "data_repositories", shared[0]).breach(
@@ -92,7 +93,7 @@ def beside(environment: Environment, rule: str, *texts: str) -> list[Environment
     of two files it is named. Files that are no environments are left out.
 
     Args:
-        texts: only files that may have one of them as a value are read as environments, which takes time.
+        texts: only files that may have all of them as values are read as environments, which takes time.
     """
     own = environment.file
     if not own.is_file():
@@ -108,12 +109,12 @@ def beside(environment: Environment, rule: str, *texts: str) -> list[Environment
 
 
 def _may_have(file: Path, texts: tuple[str, ...]) -> bool:
-    """Return whether a file may have one of the texts; any, if it extends another or escapes characters."""
+    """Return whether a file may have all of the texts; it may if it extends another or escapes characters."""
     try:
         content = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return True
-    return any(one in content for one in ("extends:", "\\", *texts))
+    return "extends:" in content or "\\" in content or all(text in content for text in texts)
 
 
 @lru_cache(maxsize=256)
