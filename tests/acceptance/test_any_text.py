@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from judged_logs import FAULTS, GOOD, P4D, change, interleaved
 from nccl_logs import Log
 
-from ultracluster.acceptance import judge, parse
+from ultracluster.acceptance.judge import judge
+from ultracluster.acceptance.log_reader import parse
 from ultracluster.cli.json_rows import plain
 
 PIECES = st.sampled_from(

@@ -8,8 +8,7 @@ import re
 import pytest
 from project import ROOT
 
-from ultracluster.acceptance import Gate, figures, gates
-from ultracluster.acceptance.curves import ceiling
+from ultracluster.acceptance.curves import Gate, ceiling, figures, gates
 from ultracluster.catalog import instance_type, instance_types
 
 DOCUMENT = json.loads((ROOT / "constructs/ultracluster/catalog/nccl_curves.json").read_text())

@@ -18,7 +18,10 @@ from needs import without_setup
 from project import ROOT
 from ruamel.yaml import YAML
 
-from ultracluster.acceptance import gates, judge, manifest, read
+from ultracluster.acceptance.curves import gates
+from ultracluster.acceptance.job import manifest
+from ultracluster.acceptance.judge import judge
+from ultracluster.acceptance.log_reader import read
 from ultracluster.acceptance.node_tools import packed_tools
 from ultracluster.catalog import instance_types
 

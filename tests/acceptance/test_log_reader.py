@@ -8,7 +8,7 @@ import pytest
 from judged_logs import GOOD, beside, change, interleaved, said
 from nccl_logs import P5EN
 
-from ultracluster.acceptance import parse
+from ultracluster.acceptance.log_reader import parse
 
 
 def test_lines_of_several_processes_on_one_line_are_told_apart() -> None:

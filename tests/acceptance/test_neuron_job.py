@@ -10,7 +10,7 @@ import pytest
 from nccom_logs import table
 from ruamel.yaml import YAML
 
-from ultracluster.acceptance import manifest
+from ultracluster.acceptance.job import manifest
 from ultracluster.acceptance.nccom import judge_nccom, parse_nccom
 
 IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/neuron:1"

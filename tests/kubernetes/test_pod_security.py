@@ -14,7 +14,7 @@ from pod_security import Level, Pod, violations
 from ruamel.yaml import YAML
 from scheduling_support import made
 
-from ultracluster.acceptance import manifest
+from ultracluster.acceptance.job import manifest
 from ultracluster.jobs.manifests.pytorch_job import pytorch_manifests
 from ultracluster.jobs.training_job import PyTorchJob
 from ultracluster.kubernetes.isolation import job_namespace

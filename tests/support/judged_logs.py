@@ -10,7 +10,9 @@ from typing import Any
 
 from nccl_logs import GIB, HEADER, MIB, Log
 
-from ultracluster.acceptance import Report, judge, parse
+from ultracluster.acceptance.judge import judge
+from ultracluster.acceptance.log_reader import parse
+from ultracluster.acceptance.report import Report
 
 GOOD = Log()
 P4D = Log(

@@ -9,12 +9,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from ultracluster.acceptance import Report, manifest, read, slurm_script
-from ultracluster.acceptance import gates as all_gates
-from ultracluster.acceptance import judge as judge_logs
 from ultracluster.acceptance.curves import Gate
+from ultracluster.acceptance.curves import gates as all_gates
+from ultracluster.acceptance.job import manifest
+from ultracluster.acceptance.judge import judge as judge_logs
+from ultracluster.acceptance.log_reader import read
 from ultracluster.acceptance.nccom import judge_nccom, read_nccom
-from ultracluster.acceptance.report import size_text
+from ultracluster.acceptance.node_tools import slurm_script
+from ultracluster.acceptance.report import Report, size_text
 from ultracluster.catalog import InstanceType, nearest_instance_types
 from ultracluster.catalog import instance_type as known_type
 from ultracluster.cli.job_options import typed_options

@@ -93,7 +93,8 @@ def check(part: object, *known: object) -> list[Finding]:
         return run(rules if acknowledged <= {rule.id for rule in rules} else all_rules(), part)
     parts = tuple(parts_in(part))
     besides = tuple(further for other in known for further in parts_in(other))
-    kind = next((piece.kind for _, piece in (*parts, *besides) if isinstance(piece, Traits)), None)
+    traits = next((piece for _, piece in (*parts, *besides) if isinstance(piece, Traits)), None)
+    kind = traits.kind if traits else None
     return list(judge(rules_about(kind), parts, besides, kind=kind))
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ultracluster.acceptance import Report, judge, read
+from ultracluster.acceptance.judge import judge
+from ultracluster.acceptance.log_reader import read
+from ultracluster.acceptance.report import Report
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.evidence import efa_interfaces
 from ultracluster.account.wait.look import Look

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ruamel.yaml import YAML
 
-from ultracluster.acceptance import manifest
+from ultracluster.acceptance.job import manifest
 from ultracluster.account.aws import AccountError
 from ultracluster.account.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.evidence import efa_interfaces
