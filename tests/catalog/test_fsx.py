@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from importlib.resources import files
 from typing import Any, get_args
 
 import botocore.session
@@ -196,14 +197,10 @@ def test_every_deployment_that_a_place_names_exists() -> None:
 
 
 def _places() -> dict[str, Any]:
-    from importlib.resources import files
-
     return json.loads((files("ultracluster.catalog") / "fsx.json").read_text("utf-8"))["places"]
 
 
 def test_every_row_has_a_source_and_a_date() -> None:
-    from importlib.resources import files
-
     document = json.loads((files("ultracluster.catalog") / "fsx.json").read_text("utf-8"))
     rows = [*document["lustre"].values(), *document["openzfs"].values()]
     rows += [row for key, row in document.items() if key not in {"about", "lustre", "openzfs"}]

@@ -15,7 +15,7 @@ from metrics_node import METRICS, RECORDED, Node
 from project import SHIPPED
 
 from ultracluster.catalog.metrics import exporters, metric, metrics
-from ultracluster.model import resolve
+from ultracluster.model import metric_series, resolve
 from ultracluster.model.cluster import Cluster, Group
 from ultracluster.model.metric_series import (
     all_series,
@@ -65,8 +65,6 @@ def test_everything_that_the_catalogue_counts_is_known() -> None:
             seen |= set(series_of_node(found, group, asks_slurm=True).by_exporter)
     every = {one.exporter for one in metrics().values()}
     assert every - seen == {"kube-state-metrics", "kueue", "vllm", "sglang"}
-
-    from ultracluster.model import metric_series
 
     known = set(metric_series._FIXED) | {"kube-node", "kube-pod", "kube-queue"}  # pyright: ignore[reportPrivateUsage]
     known |= set(metric_series._things(*p5(), asks_slurm=True))  # pyright: ignore[reportPrivateUsage]

@@ -11,10 +11,13 @@ from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from project import ENVIRONMENTS, ROOT
+from pydantic import TypeAdapter
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.quotas import ec2_quota, quota, quota_by_type
 from ultracluster.config import Environment, load
+from ultracluster.config.capacity import Capacity
+from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc
 from ultracluster.model import resolve
 from ultracluster.model.quota_needs import RULES, Need, needs
 
@@ -147,10 +150,6 @@ def test_spot_on_hyperpod_counts_against_its_own_quotas() -> None:
 
 
 def load_capacity(data: dict[str, Any]) -> Any:
-    from pydantic import TypeAdapter
-
-    from ultracluster.config.capacity import Capacity
-
     return TypeAdapter(Capacity).validate_python(data)
 
 
@@ -169,8 +168,6 @@ def test_needs_never_shrink_when_a_count_grows(name: str, data: st.DataObject, m
 
 def test_what_exists_takes_nothing_more() -> None:
     environment = shipped("dev")
-    from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc
-
     network = environment.network.model_copy(
         update={
             "vpc": ExistingVpc(id="vpc-00000001", cidr="10.0.0.0/16"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ultracluster.catalog import fsx, regions
 from ultracluster.plan.capacity_needs import Home, Place, needs_of
 
 PLACE = Place(region="us-east-2", zones=("use2-az1",), instance_type="p5.48xlarge", hyperpod=False)
@@ -39,11 +42,6 @@ def test_each_need_is_named(changes: dict[str, Any], orchestrator: Any, home: Ho
 
 
 def test_lustre_over_efa_is_missed_where_fsx_has_none() -> None:
-    import json
-    from pathlib import Path
-
-    from ultracluster.catalog import fsx, regions
-
     places = json.loads((Path(fsx.__file__).parent / "fsx.json").read_text())["places"]["regions"]
     lacking = [
         name

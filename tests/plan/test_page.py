@@ -22,6 +22,7 @@ from ultracluster.model import resolve
 from ultracluster.plan.environment_plan import Plan, plan
 from ultracluster.plan.page.markup import inline_svg, sheet, tag, words
 from ultracluster.plan.page.plan_page import plan_page
+from ultracluster.rules import enforce
 
 DAY = dt.date(2026, 11, 21)
 FACTORS = {"Tbit/s": 1000.0}
@@ -126,8 +127,6 @@ def test_bars_of_estimates_are_hatched_and_those_of_current_prices_solid() -> No
     ],
 )
 def test_the_state_is_said_at_the_top(name: str, changes: dict[str, Any], says: tuple[str, ...]) -> None:
-    from ultracluster.rules import enforce
-
     found = loaded(changed(environment_data(name), changes))
     made = plan(resolve(found.environment), today=DAY, warnings=enforce(found))
     text = plan_page(made, merged_facts(made), DAY)

@@ -16,6 +16,7 @@ from project import ROOT
 from typer.testing import CliRunner
 
 from ultracluster.catalog import instance_type
+from ultracluster.cli.main import app as command
 from ultracluster.cli.new import new
 from ultracluster.config import load
 from ultracluster.plan.draft import ORCHESTRATORS
@@ -178,8 +179,6 @@ def test_everything_but_us_is_pinned_by_hash_and_tests_stay_out_of_deploys() -> 
 
 
 def test_init_writes_one_more_environment_into_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ultracluster.cli.main import app as command
-
     run("acme")
     flags = ["--accelerators", "16xH100", "--orchestrator", "pcs", "--region", "us-east-1", "--name", "big"]
     monkeypatch.chdir("acme/environments")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,6 @@ def test_which_node(
 @pytest.mark.slow
 def test_the_wheel_brings_node_and_an_npx_that_starts() -> None:
     """Its copies of npm's commands have lost their links: the script is started by its node."""
-    import subprocess
-
     brought = nodejs._brought()
     assert brought is not None
     folder = str(Path(brought).parent)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_jsonschema import main
 from click.testing import CliRunner, Result
 from ruamel.yaml import YAML
 
@@ -26,8 +27,6 @@ def files() -> dict[str, str]:
 
 
 def valid(text: str, schema: str, folder: Path) -> Result:
-    from check_jsonschema import main
-
     file = folder / "workflow.yml"
     file.write_text(text)
     return CliRunner().invoke(main, ["--builtin-schema", f"vendor.{schema}", str(file)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from datetime import date
 from typing import Any
 
@@ -12,6 +13,7 @@ from rules_table import cases, found, table_tests
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.eks import (
+    addon_version,
     addons,
     ami_type,
     kubectl_release,
@@ -21,6 +23,7 @@ from ultracluster.catalog.eks import (
 from ultracluster.catalog.eks_calendar import kubernetes_support, read_on, releases_in_standard_support
 from ultracluster.catalog.hyperpod_eks import hyperpod_kubernetes_agreed
 from ultracluster.catalog.images import Family, newest
+from ultracluster.config.capacity import CapacityBlock, OnDemand, Spot
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, PublicEndpoint
 from ultracluster.model import resolve
 from ultracluster.model.capacity import decide
@@ -176,10 +179,6 @@ def test_kinds_of_images_are_those_of_cloudformation() -> None:
 
 
 def test_versions_carry_their_kubernetes_release() -> None:
-    import re
-
-    from ultracluster.catalog.eks import addon_version
-
     for release in kubernetes_releases():
         assert re.fullmatch(r"2026\d{4}", node_image_date(release))
         assert addon_version("kube-proxy", release).startswith(f"v{release}.")
@@ -190,8 +189,6 @@ def test_versions_carry_their_kubernetes_release() -> None:
 
 
 def test_purchases_are_capacity_types_of_eks() -> None:
-    from ultracluster.config.capacity import CapacityBlock, OnDemand, Spot
-
     known = instance_types()["p5.48xlarge"]
     said = [
         decide(capacity, orchestrator="eks", placement="none", instance_type=known).purchase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from parallelcluster.cases import BASE, CAPACITY, CASES, GPU, TYPE
@@ -93,7 +94,5 @@ def test_the_catalogue_has_the_limits_of_the_package() -> None:
 
 @pytest.mark.slow
 def test_the_model_has_the_systems_of_the_package() -> None:
-    from typing import get_args
-
     systems = get_args(ParallelCluster.model_fields["os"].annotation)
     assert sorted(systems) == sorted(package_limits()["systems"])

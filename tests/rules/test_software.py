@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS, ROOT
+from rules_support import changed, environment_data, loaded
 from rules_table import cases, found, table_tests, world_tests
 
+from ultracluster.config import InvalidEnvironmentError
+from ultracluster.model import resolve
+from ultracluster.model.cluster_json import script_configuration
 from ultracluster.rules.sets import SOF
 from ultracluster.software import lock
 from ultracluster.software.environment_lock import lock_file_of
@@ -169,18 +173,11 @@ def test_the_lock_of_the_environment_closes_what_the_release_leaves_open() -> No
     "mirror", ["s3://b", "https://bucket", "s3://Bucket/x", "s3://bucket/a b", "bucket/x"]
 )
 def test_a_mirror_is_a_bucket_and_a_prefix(mirror: str) -> None:
-    from ultracluster.config import InvalidEnvironmentError
-
     with pytest.raises(InvalidEnvironmentError):
         found(SOF, {"software.mirror": mirror})
 
 
 def test_the_mirror_reaches_the_nodes() -> None:
-    from rules_support import changed, environment_data, loaded
-
-    from ultracluster.model import resolve
-    from ultracluster.model.cluster_json import script_configuration
-
     without = loaded(environment_data()).environment
     with_it = loaded(changed(environment_data(), MIRROR)).environment
     assert script_configuration(resolve(without))["mirror"] is None

@@ -1,6 +1,7 @@
 """Suggestions for names that the catalogue does not know."""
 
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 
 CUTOFF = 0.55  # similarity from 0 to 1 under which a suggestion is of no help
 
@@ -11,8 +12,6 @@ def nearest(name: str, candidates: Iterable[str], family: str, count: int) -> li
     Candidates whose part before the first "." equals `family` come before all others; of two that
     look as similar, the one that begins like `name`. Empty when nothing resembles the name.
     """
-    from difflib import SequenceMatcher  # only a wrong name needs it
-
     scored: list[tuple[bool, float, str]] = []
     for candidate in set(candidates) if name else ():
         score = SequenceMatcher(None, name, candidate, autojunk=False).ratio()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -137,8 +138,6 @@ def _python(here: Located, python: Path) -> Version:
 
 def _asked(python: Path) -> tuple[str, str, str] | None:
     """Versions of Ultracluster and the CDK in a Python, and where it is installed; None without."""
-    import subprocess
-
     code = (
         "import ultracluster; from importlib.metadata import version; "
         "print(getattr(ultracluster, '__version__', None) or version('ultracluster'), "

@@ -6,6 +6,11 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode
+
 from ultracluster.change.changes import ChangeError
 from ultracluster.change.template import PROTECTED, Template, as_mapping
 from ultracluster.config.file_text import json_of, text_of
@@ -73,11 +78,6 @@ def parse_template(text: str) -> Template:
 
 
 def _yaml(text: str) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.constructor import SafeConstructor
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.nodes import MappingNode, ScalarNode
-
     class Constructor(SafeConstructor):
         """Its own class: constructors are registered on the class."""
 

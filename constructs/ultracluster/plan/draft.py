@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from typing import Any, assert_never, cast, get_args
 
+from ruamel.yaml import YAML
+
 from ultracluster.catalog import InstanceType, instance_type, regions
 from ultracluster.catalog.address_ranges import free_block
 from ultracluster.catalog.eks import node_group_limits
@@ -124,8 +126,6 @@ VPC = "10.0.0.0/16"
 
 def _is_too_narrow(text: str) -> bool:
     """Return whether the nodes of a draft fill too much of the usual subnet."""
-    from ruamel.yaml import YAML
-
     try:
         found = parse(Source("the new file", data=cast("Any", YAML(typ="safe")).load(text)))
     except InvalidEnvironmentError:

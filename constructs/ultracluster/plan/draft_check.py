@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+from ruamel.yaml import YAML
+
 from ultracluster.catalog import instance_type, instance_types, nearest_instance_types, region, regions
 from ultracluster.catalog.accelerators import types_with
 from ultracluster.config import Finding, InvalidEnvironmentError, parse
@@ -52,8 +54,6 @@ def judged(wishes: Wishes, commands: Commands | None = None, file: Path | None =
     Raises:
         NoZoneError: no zone can be chosen.
     """
-    from ruamel.yaml import YAML
-
     text = draft(wishes, commands)
     data: Any = cast("Any", YAML(typ="safe")).load(text)
     try:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import tarfile
+from io import BytesIO
 from pathlib import Path
 
 from ultracluster.project.archives import extract
@@ -29,8 +33,6 @@ def unpack_all(root: Path, revision: str, into: Path, *, option: str) -> str:
 
 def earlier_names(root: Path, file: Path) -> list[str]:
     """Names of the environment that a file had in earlier revisions, the last first; none without git."""
-    import re
-
     try:
         told = _git(
             "", root, "log", "--follow", "-n50", "-p", "-U0", "--format=", "-G^name:", "--", str(file)
@@ -42,9 +44,6 @@ def earlier_names(root: Path, file: Path) -> list[str]:
 
 
 def _unpack(root: Path, revision: str, into: Path, patterns: tuple[str, ...], option: str) -> str:
-    import tarfile
-    from io import BytesIO
-
     found = _git(option, root, "rev-parse", "--verify", "--quiet", "--short", f"{revision}^{{commit}}")
     if found is None:
         raise ProjectError(f"{option} {revision}: git knows no such revision in {root}")
@@ -62,8 +61,6 @@ def _unpack(root: Path, revision: str, into: Path, patterns: tuple[str, ...], op
 
 def _git(option: str, root: Path, *arguments: str) -> bytes | None:
     """What git prints; None if it refuses."""
-    import subprocess
-
     try:
         result = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False)  # noqa: S603, S607
     except FileNotFoundError:

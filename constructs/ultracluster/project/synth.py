@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from subprocess import CompletedProcess
+from typing import Any
 
 from ultracluster.nodejs import MORE, NEXT, NoNodeError, with_node
 from ultracluster.project.place import ProjectError, cdk_json
-
-if TYPE_CHECKING:
-    from subprocess import CompletedProcess
 
 METADATA = {
     "pathMetadata": "aws:cdk:enable-path-metadata",
@@ -104,8 +103,6 @@ def run_app(
         ProjectError: cdk.json cannot be read, or there is no Node.js.
         ModuleNotFoundError: the CDK is not installed, as after `make plan` in a new checkout.
     """
-    import subprocess
-
     if python is None and find_spec("aws_cdk") is None:
         raise ModuleNotFoundError("No module named 'aws_cdk'", name="aws_cdk")
     own = (root / "app.py").is_file()

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS
+from rules_support import changed, environment_data, loaded
 from rules_table import cases, found, table_tests, world_tests
 
 from ultracluster.catalog import images as catalogue
 from ultracluster.catalog.images import Advisory, Fact, Image
+from ultracluster.rules.engine import run
 from ultracluster.rules.sets import IMG
 from ultracluster.software import lock
 from ultracluster.software.lock import releases_folder
@@ -141,10 +143,6 @@ def test_a_lock_for_another_date_completes_nothing() -> None:
 
 
 def test_an_acknowledgement_of_a_date_stays_right_when_the_lock_is_there() -> None:
-    from rules_support import changed, environment_data, loaded
-
-    from ultracluster.rules.engine import run
-
     data = changed(environment_data("eks-trn2"), {"name": "locked"})
     data["acknowledge"] = [{"rule": "IMG007", "at": IMAGE, "reason": "what a test says of it"}]
     assert run(IMG.rules, loaded(data)) == []
