@@ -170,7 +170,6 @@ def image(image_id: str) -> Image:
     raise UnknownImageError(f"no image {image_id!r} is known; {hint}")
 
 
-@cache
 def newest(
     *,
     family: Family,
