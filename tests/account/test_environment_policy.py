@@ -16,12 +16,12 @@ from project import ENVIRONMENTS, ROOT
 from typer.testing import CliRunner
 
 from ultracluster.account.environment_policy import Deployed, environment_policy, instance_tags, rows_for
-from ultracluster.cli import permissions as command
+from ultracluster.cli import environment_rights
 from ultracluster.config.session_user import IMAGE_USERS
 from ultracluster.model import resolve
 
 DOCUMENT = json.loads((ROOT / "constructs/ultracluster/account/permissions.json").read_text())
-ACTIONS = {group: command.actions_of(DOCUMENT, group) for group in [*DOCUMENT["policies"], "people"]}
+ACTIONS = {group: environment_rights.actions_of(DOCUMENT, group) for group in [*DOCUMENT["policies"], "people"]}
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
 
 
@@ -191,7 +191,7 @@ def test_iam_takes_them(name: str, aws_account: None) -> None:
             assert group == "mirror"
             continue
         text = json.dumps({"Version": "2012-10-17", "Statement": allowed}, separators=(",", ":"))
-        assert len(text) <= command.LONGEST, group
+        assert len(text) <= environment_rights.LONGEST, group
         iam.create_policy(PolicyName=group, PolicyDocument=text)
 
 

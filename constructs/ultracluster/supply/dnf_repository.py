@@ -127,7 +127,7 @@ def _package(entry: ElementTree.Element, repository: str, base: str) -> Package:
         needs=tuple((_need(row),) for row in _rows(entry, "requires")),
         provides=tuple((row.get("name", ""), _version(row)) for row in _rows(entry, "provides")),
         record=ElementTree.tostring(entry, encoding="unicode"),
-        specs=tuple(f"{name}-{spec}" for spec in dict.specs((*bare, version))),
+        specs=tuple(f"{name}-{spec}" for spec in dict.fromkeys((*bare, version))),
     )
 
 

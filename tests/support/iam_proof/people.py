@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from iam_proof.world import OF_AWS, STRANGER, Principal, World, session_of
 from ultracluster.account.environment_policy import Deployed, environment_policy
-from ultracluster.cli.permissions import actions_of
+from ultracluster.cli.environment_rights import actions_of
 from ultracluster.config.users import User
 from ultracluster.model import resolve
 
