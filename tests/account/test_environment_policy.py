@@ -17,11 +17,13 @@ from typer.testing import CliRunner
 
 from ultracluster.account.environment_policy import Deployed, environment_policy, instance_tags, rows_for
 from ultracluster.cli import environment_rights
+from ultracluster.cli import permissions as command
 from ultracluster.config.session_user import IMAGE_USERS
 from ultracluster.model import resolve
 
 DOCUMENT = json.loads((ROOT / "constructs/ultracluster/account/permissions.json").read_text())
-ACTIONS = {group: environment_rights.actions_of(DOCUMENT, group) for group in [*DOCUMENT["policies"], "people"]}
+GROUPS = (*DOCUMENT["policies"], "people")
+ACTIONS = {group: environment_rights.actions_of(DOCUMENT, group) for group in GROUPS}
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
 
 
