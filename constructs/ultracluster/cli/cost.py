@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,9 +23,6 @@ from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
 from ultracluster.plan.cost_summary import document
 from ultracluster.plan.price_file import prices_of, read_prices
-
-if TYPE_CHECKING:
-    pass
 
 
 def cost(
@@ -66,8 +63,35 @@ def cost(
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option("--since", help="First day of --spent; 30 days ago by default.", show_default=False),
+        typer.Option(
+            "--since",
+            "--from",
+            help="First day of --spent, or begin of --by; 30 days ago by default.",
+            show_default=False,
+        ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="user|team|job",
+            help="Ask the scheduler what jobs held, and print node-hours and money by this.",
+            autocompletion=lambda: ["user", "team", "job"],
+            show_default=False,
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="End of --by; now by default.", show_default=False)
+    ] = None,
+    user: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="USER",
+            help="With --by on Slurm: as this user of the environment.",
+            show_default=False,
+        ),
+    ] = "",
     profile: ProfileOption = None,
     today: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -78,14 +102,16 @@ def cost(
     the environment file (--refresh) override the shipped ones. --live and --refresh need
     `pricing:GetProducts`, `ec2:DescribeSpotPriceHistory` and
     `savingsplans:DescribeSavingsPlansOfferingRates`, --spent `ce:GetCostAndUsage`, which shows the
-    cost of the whole account. Exit code 1: --strict, and a price is marked, missing or cannot be used;
-    --refresh, and AWS answered nothing; 2: bad input, a damaged prices.csv, or Cost Explorer cannot be asked.
+    cost of the whole account. --by reads Slurm's accounting in your session, or pods of Kubernetes; its
+    rows add up to what all nodes cost in the time, with the row `idle` for what no job held. Exit code 1:
+    --strict, and a price is marked, missing or cannot be used; --refresh, and AWS answered nothing; 2: bad
+    input, a damaged prices.csv, or Cost Explorer or the scheduler cannot be asked.
     """
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
     on = day(today)
     if refresh:
-        if live or strict or spent or since or days or markdown:
+        if live or strict or spent or since or days or markdown or by:
             refuse("--refresh writes prices.csv and prints no estimate: leave the options of one out")
         from ultracluster.cli.cost_refresh import refresh_prices  # 0.3 s: the SDK
 
@@ -94,9 +120,16 @@ def cost(
     environment, *others = environments
     if others:
         refuse(f"too many arguments: {' '.join(map(str, others))}; several environments go with --refresh")
-    if since is not None and not spent:
-        refuse("--since goes with --spent")
-    first = _first_day(since, on)
+    use = None
+    if by or until or user:
+        from ultracluster.cli.cost_usage import use_of  # 0.3 s: the SDK
+
+        if spent or strict:
+            refuse("--by is what jobs held at list prices: leave --spent and --strict out")
+        use = use_of(by, since, until, user, on if today else None)
+    elif since is not None and not spent:
+        refuse("--since goes with --spent, or with --by")
+    first = _first_day(None if use else since, on)
     config = load_environment(environment)
     given = read_prices(prices_of(config), today=on)
     own, faults = dict(given.figures), list(given.faults)
@@ -108,7 +141,9 @@ def cost(
         faults += asked.faults
     cluster = resolve(config)
     found = estimate(cluster, today=on, days=days, own=own, faults=faults)
-    if spent:
+    if use:
+        use.print(cluster, found, profile, as_json=as_json, markdown=markdown)
+    elif spent:
         from ultracluster.cli.cost_account import print_spent  # 0.3 s: the SDK
 
         print_spent(config, found, first, profile, as_json, markdown)

@@ -94,6 +94,11 @@ ROWS = {
         "instance_type accelerator accelerators memory_gib nodes pflops%3 efa_gbps prices "
         "usd_per_pflops_hour=usd_per_pflops%4 nodes_usd_per_hour=nodes_usd%4 obtainable"
     ),
+    "plan.usage:Usage": "environment place by:str since until hours%4 rows total notes",
+    "plan.usage:UsageRow": (
+        "kind:str name? job_name? user? team? jobs starts node_hours%4 accelerator_hours%4 usd%2 "
+        "not_priced_node_hours%4"
+    ),
     "jobs.placement.spread:Layer": "layer=name switches=spans best",
     "software.solver:Verdict": (
         "id=constraint.id state:str severity=constraint.severity:str title=constraint.title detail "

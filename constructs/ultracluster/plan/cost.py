@@ -327,7 +327,7 @@ def _idle(cluster: Cluster, lines: Sequence[Line]) -> Idle | None:
         for name in nodes
         if name == group.name or (partition and cluster.groups[name].settings.partition == partition)
     ]
-    each = {name: _node(cluster.groups[name], of[name]) for name in job}
+    each = {name: node_usd(cluster.groups[name], of[name]) for name in job}
     return Idle(
         group=group.name,
         instance_type=group.settings.instance_type,
@@ -342,7 +342,7 @@ def _idle(cluster: Cluster, lines: Sequence[Line]) -> Idle | None:
     )
 
 
-def _node(group: Group, line: Line) -> float | None:
+def node_usd(group: Group, line: Line) -> float | None:
     """USD per hour of one node; UltraServers are sold whole."""
     if line.figure is None:
         return None

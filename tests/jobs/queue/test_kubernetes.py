@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -371,3 +372,31 @@ def test_a_token_of_nobody_is_refused(cluster: Cluster, monkeypatch: pytest.Monk
 def test_every_kind_is_read_where_it_is() -> None:
     assert len({(kind.version, kind.plural) for kind in KINDS}) == len(KINDS)
     assert QueuedJob(id="a", name="a", user="", team="", state="failed").over
+
+
+def test_what_was_held_of_nodes_is_read_from_pods(cluster: Cluster) -> None:
+    queue = one_job(cluster)
+    first, _ = run_jobset(cluster, **RUNNING)
+    first["spec"]["nodeName"] = "n1"
+    between = datetime(2026, 11, 23, tzinfo=UTC), datetime(2026, 11, 24, tzinfo=UTC)
+    found = queue.records(with_teams(), *between)
+    (run,) = found.runs
+    assert (run.job, run.user, run.team, run.nodes) == ("research/train", "operator", "research", ("n1",))
+    assert dict(found.groups) == {"n1": "train"} and run.end is None and run.accelerators == 1.0
+    assert [note for note in found.notes if "keeps no accounting" in note]
+    assert queue.job("train").id == run.job
+
+
+def test_hours_of_namespaces_that_may_not_be_read_are_no_zero(cluster: Cluster) -> None:
+    known = with_teams()
+    cluster.rights = list(team_rights(known))
+    one_job(cluster)
+    first, _ = run_jobset(cluster, **RUNNING)
+    first["spec"]["nodeName"] = "n1"
+    person = as_person(cluster, "eve", group_of("product"))
+    queue, _ = open_queue(cluster, known, account=person, team=None)
+    found = queue.records(known, datetime(2026, 11, 23, tzinfo=UTC), datetime(2026, 11, 24, tzinfo=UTC))
+    assert found.runs == ()
+    (hidden,) = [note for note in found.notes if "You may not read jobs of" in note]
+    assert "research" in hidden and "product" not in hidden and "`idle`" in hidden
+    assert [note for note in found.notes if "Nodes may not be listed" in note]

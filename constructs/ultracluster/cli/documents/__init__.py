@@ -91,6 +91,7 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "rules": Document(1, ("rules",), "Rules with examples", "cli.documents.checks:RuleList"),
     "teams": Document(1, ("apply",), "Teams as accounts of Slurm", "cli.documents.people:Teams"),
+    "usage": Document(1, ("cost",), "Node-hours and money by user, team or job", "plan.usage:Usage"),
     "user-token": Document(1, ("users",), "A token of Slurm's REST API", "cli.documents.people:UserToken"),
     "users": Document(1, ("apply", "users"), "People's accounts on the nodes", "cli.documents.people:Users"),
     "validate": Document(

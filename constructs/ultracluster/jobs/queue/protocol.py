@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
+from ultracluster.model import Cluster
+from ultracluster.plan.usage import Records
+
 PROGRAM = "@program@"
 """Stands in a job's text where its program is named: becomes its path there, with its arguments."""
 PROGRAM_LIMIT = 900 * 1024
@@ -150,6 +153,10 @@ class Queue(Protocol):
 
     def cancel(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Ask for the end of jobs: for each id why that was refused, or nothing."""
+        ...
+
+    def records(self, cluster: Cluster, since: datetime, until: datetime) -> Records:
+        """Records of the jobs that ran between two times; those of other people, too."""
         ...
 
     def close(self) -> None:

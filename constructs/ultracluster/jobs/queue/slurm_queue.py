@@ -29,6 +29,9 @@ from ultracluster.jobs.queue.protocol import (
     Submission,
     UnansweredError,
 )
+from ultracluster.jobs.queue.slurm_accounting import read_records
+from ultracluster.model import Cluster
+from ultracluster.plan.usage import Records
 
 FOLDER = "ultracluster-jobs"
 """In a person's home: a folder for each job."""
@@ -233,6 +236,9 @@ class SlurmQueue:
             status, _, why = rest.partition(" ")
             answers[job_id] = one_line(why.strip()) if status != "0" or "error" in why else ""
         return {one: answers.get(one, "no answer") for one in wanted}
+
+    def records(self, cluster: Cluster, since: datetime, until: datetime) -> Records:
+        return read_records(self._session, self._node, cluster, since, until)
 
     def close(self) -> None:
         self._session.close()

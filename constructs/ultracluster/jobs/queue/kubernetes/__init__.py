@@ -8,7 +8,9 @@ Whoever asks sees the namespaces that they may see: an admin all, a member those
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -18,12 +20,13 @@ from ultracluster.account.kubernetes_api import KubernetesApi, RefusedError
 from ultracluster.config.plain_text import one_line
 from ultracluster.jobs.manifests.job_documents import USER, job_documents
 from ultracluster.jobs.manifests.job_kinds import KINDS, JobKind, place
-from ultracluster.jobs.queue.kubernetes import logs
+from ultracluster.jobs.queue.kubernetes import logs, usage
 from ultracluster.jobs.queue.kubernetes.state import newest_try, of_job, queued_job
 from ultracluster.jobs.queue.kubernetes.submit import submit as make
 from ultracluster.jobs.queue.protocol import LogPart, NoSuchJobError, NotSubmittedError, QueuedJob, Submission
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, scheduler_of
+from ultracluster.plan.usage import Records, Run
 
 Manifest = dict[str, Any]
 
@@ -68,6 +71,38 @@ class KubernetesQueue:
     @property
     def place(self) -> str:
         return f"the Kubernetes API of {self._api.cluster} as {self._who()}"
+
+    def records(self, cluster: Cluster, since: datetime, until: datetime) -> Records:
+        """Pods of jobs that are there: Kubernetes keeps no other records, whatever the times are."""
+        now = time.time()
+        notes = [usage.NOTE]
+        try:
+            nodes = {str(one["metadata"]["name"]): one for one in self._api.nodes()}
+        except RefusedError:
+            nodes = {}
+            notes.append("Nodes may not be listed: parts of nodes are those of the catalogue's types")
+        runs: list[Run] = []
+        groups: dict[str, str] = {}
+        readable = self._readable()
+        if hidden := sorted({*self._namespaces()} - {namespace for namespace, _ in readable}):
+            notes.append(f"You may not read jobs of {', '.join(hidden)}: their hours are in the row `idle`")
+        for namespace, jobs in readable:
+            pods = self._api.items(place("v1", "pods", namespace)) if jobs else []
+            workloads = self._workloads(namespace) if jobs else []
+            for kind, job in jobs:
+                queued = self._queued(kind, job, pods, workloads)
+                own = of_job(kind, job, pods)
+                found = list(usage.runs_of_pods(cluster, queued, own, nodes))
+                for pod in own:
+                    if name := str(pod.get("spec", {}).get("nodeName") or ""):
+                        groups[name] = usage.group_of(cluster, pod, nodes.get(name))
+                workload = None if found else _workload_of(job, workloads)
+                for run, group in usage.run_of_workload(cluster, queued, workload) if workload else ():
+                    found.append(run)
+                    groups |= dict.fromkeys(run.nodes, group)
+                runs += found
+        known = {name: group for name, group in groups.items() if group}
+        return Records(place=self.place, now=now, runs=tuple(runs), groups=known, notes=tuple(notes))
 
     def close(self) -> None:
         """Nothing is open between questions."""
@@ -170,15 +205,7 @@ class KubernetesQueue:
         warnings: Sequence[Manifest] = (),
     ) -> QueuedJob:
         meta = job["metadata"]
-        workload = next(
-            (
-                workload
-                for workload in workloads
-                for owner in (workload.get("metadata") or {}).get("ownerReferences") or []
-                if owner.get("uid") == meta.get("uid")
-            ),
-            None,
-        )
+        workload = _workload_of(job, workloads)
         team = self._spaces.get(str(meta.get("namespace", "")), "")
         own = of_job(kind, job, pods)
         return queued_job(kind, job, own, team=team, workload=workload, warnings=warnings)
@@ -321,6 +348,20 @@ class KubernetesQueue:
     def _who(self) -> str:
         """Return who asks, as AWS names them: the session of a role, or a user."""
         return one_line(self._account.identity().arn.rpartition("/")[2])
+
+
+def _workload_of(job: Manifest, workloads: Sequence[Manifest]) -> Manifest | None:
+    """Workload that Kueue made of a job."""
+    uid = job["metadata"].get("uid")
+    return next(
+        (
+            one
+            for one in workloads
+            for owner in (one.get("metadata") or {}).get("ownerReferences") or []
+            if owner.get("uid") == uid
+        ),
+        None,
+    )
 
 
 def _made_by_another(item: Manifest) -> bool:

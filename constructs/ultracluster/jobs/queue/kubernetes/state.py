@@ -58,10 +58,10 @@ def queued_job(
     annotations = _map(meta, "annotations")
     last = newest_try(pods)
     state, detail, why = _state(meta, status, last, workload, warnings)
-    ended = _when(status.get("completionTime") or status.get("endTime")) or (
+    ended = when(status.get("completionTime") or status.get("endTime")) or (
         _end(status) if state in ("completed", "failed") else None
     )
-    started = min(filter(None, (_when(_map(pod, "status").get("startTime")) for pod in last)), default=None)
+    started = min(filter(None, (when(_map(pod, "status").get("startTime")) for pod in last)), default=None)
     return QueuedJob(
         id=f"{_text(meta.get('namespace'))}/{_text(meta.get('name'))}",
         name=_text(meta.get("name")),
@@ -74,7 +74,7 @@ def queued_job(
             dict.fromkeys(_text(name) for pod in last if (name := _map(pod, "spec").get("nodeName")))
         ),
         wanted_nodes=_wanted(kind, job),
-        submitted=_when(meta.get("creationTimestamp")),
+        submitted=when(meta.get("creationTimestamp")),
         started=started,
         ended=ended,
         exit_code=_exit_code(last) if state == "failed" else 0 if state == "completed" else None,
@@ -321,13 +321,11 @@ def _number(value: Any) -> int:
 
 def _end(status: Manifest) -> datetime | None:
     times = [
-        _when(condition.get("lastTransitionTime"))
-        for condition in _conditions(status)
-        if condition.get("status") == "True"
+        when(one.get("lastTransitionTime")) for one in _conditions(status) if one.get("status") == "True"
     ]
     phase = status.get("state")
     if isinstance(phase, dict):
-        times.append(_when(phase.get("lastTransitionTime")))
+        times.append(when(phase.get("lastTransitionTime")))
     return max(filter(None, times), default=None)
 
 
@@ -340,7 +338,8 @@ def _phase(pod: Manifest) -> str:
     return str(_map(pod, "status").get("phase", ""))
 
 
-def _when(value: Any) -> datetime | None:
+def when(value: Any) -> datetime | None:
+    """A time of Kubernetes; None where it is none."""
     try:
         found = datetime.fromisoformat(str(value)) if value else None
     except ValueError:
@@ -358,4 +357,4 @@ def _text(value: Any) -> str:
     return one_line(str(value or ""))
 
 
-__all__ = ["container_states", "newest_try", "of_job", "place_of", "queued_job", "ranks_of"]
+__all__ = ["container_states", "newest_try", "of_job", "place_of", "queued_job", "ranks_of", "when"]
