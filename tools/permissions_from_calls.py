@@ -28,6 +28,7 @@ POLICIES = PACKAGE / "account" / "permissions.json"
 PAGE = ROOT / "docs" / "permissions.md"
 READING = (
     "Describe", "List", "Get", "Head", "Search", "Filter", "Simulate", "BatchGet", "Lookup", "Assume",
+    "Detect",
 )  # fmt: skip
 """First words of operations that change nothing (AWS's own verbs)."""
 KEYS = ("GetSecretValue",)

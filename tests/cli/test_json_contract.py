@@ -50,6 +50,7 @@ ELSEWHERE = {
     "import": "tests/cli/test_import_.py",
     "job list": "tests/cli/test_job_queue.py",
     "job why": "tests/jobs/placement/test_seats.py",
+    "list": "tests/cli/test_status.py",
     "nodes add": "tests/account/nodes",
     "nodes delete": "tests/account/nodes",
     "nodes health-check": "tests/account/nodes",
@@ -58,6 +59,7 @@ ELSEWHERE = {
     "nodes replace": "tests/account/nodes",
     "preflight": "tests/account/test_preflight.py",
     "software update": "tests/account/test_software_update.py",
+    "status": "tests/cli/test_status.py",
     "wait": "tests/cli/test_wait.py",
 }
 """Where commands print JSON over fake accounts and templates; there, too, every document is checked."""

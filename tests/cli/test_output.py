@@ -55,6 +55,7 @@ def harmless(shown: str) -> None:
 
 ASKING = {
     "doctor": ["doctor", "{env}"],
+    "status": ["status", "{env}", "--no-jobs", "--no-drift"],
     "nodes list": ["nodes", "list", "{env}"],
     "one node": ["nodes", "list", "{env}", NODE],
     "nodes reboot": ["nodes", "reboot", "{env}", NODE, "--yes", "--dry-run"],
@@ -96,7 +97,7 @@ def test_answers_of_aws_on_a_terminal(
         harmless(shown)
 
 
-@pytest.mark.parametrize("command", ["doctor", "nodes list", "one node", "preflight", "connect"])
+@pytest.mark.parametrize("command", ["doctor", "status", "nodes list", "one node", "preflight", "connect"])
 def test_answers_of_aws_as_json(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever they hold: a document, in ASCII."""
     for seed in range(100, 105):

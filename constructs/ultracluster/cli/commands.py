@@ -76,6 +76,8 @@ COMMANDS = {
     "serve": Row(JOBS, "Print a model server for Kubernetes", "serve"),
     "connect": Row(JOBS, "Open a shell on a node", "connect"),
     "users": Row(JOBS, "People's accounts on the nodes, and their tokens", "users"),
+    "list": Row(CALL, "List environments beside what the account has", "status.list_environments"),
+    "status": Row(CALL, "Show how a deployed environment is, on one screen", "status"),
     "doctor": Row(CALL, "Say what is wrong with a deployed environment", "doctor"),
     "nodes": Row(CALL, "List, reboot, replace or delete nodes"),
     "acceptance": Row(CALL, "Measure a fabric, and judge it", "acceptance"),

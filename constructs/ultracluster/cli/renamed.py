@@ -50,9 +50,7 @@ RENAMED: dict[str, str] = {
 """New words by the former ones. `{}` is the next argument of the command line; the others follow."""
 TRIED: dict[str, tuple[str, ...]] = {
     "ssh": ("connect",),
-    "ls": ("nodes list", "job list"),
-    "list": ("nodes list", "job list"),
-    "status": ("doctor", "nodes list", "job list"),
+    "ls": ("list", "nodes list", "job list"),
     "start": ("deploy", "job submit", "nodes add"),
     "stop": ("job cancel", "nodes delete", "destroy"),
     "create": ("init", "deploy"),

@@ -143,6 +143,10 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {'up{node="n1",job="dcgm"}': "0x10"},
         {'up{node="n1",job="dcgm"}': "1x10"},
     ),
+    "were brought to": (
+        {'ultracluster_node_release_info{node="n1",release="r",state="ready"}': "1x10"},
+        {'ultracluster_node_release_info{node="n1",release="r",state="ready"}': "_x10"},
+    ),
     "no number": (
         {'ultracluster_training_loss_finite{node="n1",job_id="7",rank="0"}': "0x10"},
         {'ultracluster_training_loss_finite{node="n1",job_id="7",rank="0"}': "1x10"},

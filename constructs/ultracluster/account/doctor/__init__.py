@@ -14,7 +14,7 @@ from ultracluster.account.doctor.metrics import examine_metrics
 from ultracluster.catalog.node_faults import generations_of
 from ultracluster.model import Cluster
 
-__all__ = ["Examination", "Fact", "Source", "examine"]
+__all__ = ["Examination", "Fact", "Source", "collected", "examine", "put_questions", "stacks_of"]
 
 _SUCCESS = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 
@@ -38,19 +38,27 @@ def examine(
         budget: seconds for all of them; one that has not answered by then is a row that says so.
     """
     inquiry = Inquiry(progress, budget)
-    since = now() - timedelta(hours=hours)
-    stacks = list(cluster.environment.stack_names)
-    if cluster.traits.own_stack:
-        stacks.append(cluster.cluster_name)
-    for stack in stacks:
+    put_questions(account, cluster, inquiry, now() - timedelta(hours=hours), nodes or {})
+    return collected(inquiry, cluster)
+
+
+def put_questions(
+    account: Account, cluster: Cluster, inquiry: Inquiry, since: datetime, nodes: Mapping[str, str]
+) -> None:
+    """Put every question of `examine`; others may be put beside them."""
+    for stack in stacks_of(cluster):
         inquiry.ask(f"{STACK}{stack}", lambda name=stack: _stack(account, name, since))
     if cluster.traits.hyperpod:
-        examine_hyperpod(account, cluster, inquiry, since, nodes or {})
+        examine_hyperpod(account, cluster, inquiry, since, nodes)
     else:
         examine_instances(account, cluster, inquiry, since)
     if cluster.traits.kubernetes:
         examine_kubernetes(account, cluster, inquiry, since)
     examine_metrics(account, cluster, inquiry)
+
+
+def collected(inquiry: Inquiry, cluster: Cluster) -> Examination:
+    """Return the answers that came in time, with what their matches depend on."""
     found = inquiry.collect()
     found.generations = generations_of(
         group.type.accelerator.name
@@ -58,6 +66,12 @@ def examine(
         if group.type and group.type.accelerator
     )
     return found
+
+
+def stacks_of(cluster: Cluster) -> list[str]:
+    """Every stack of an environment, with the one that its service makes by itself."""
+    own = [cluster.cluster_name] if cluster.traits.own_stack else []
+    return [*cluster.environment.stack_names, *own]
 
 
 def _stack(account: Account, name: str, since: datetime) -> list[Fact] | None:

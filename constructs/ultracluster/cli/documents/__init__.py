@@ -37,6 +37,9 @@ DOCUMENTS: dict[str, Document] = {
     "cost": Document(1, ("cost",), "An estimate; null is unknown, never 0", "cli.documents.figures:Cost"),
     "diff": Document(1, ("diff",), "The blast radius of a change", "cli.documents.change:Diff"),
     "doctor": Document(1, ("doctor",), "What is wrong with a cluster", "cli.documents.cluster:Examined"),
+    "environments": Document(
+        1, ("list",), "Environments of a folder and of an account", "cli.documents.cluster:EnvironmentList"
+    ),
     "error": Document(
         1, (), "Why a command was refused; any command prints it", "cli.documents.checks:Refusal"
     ),
@@ -90,6 +93,9 @@ DOCUMENTS: dict[str, Document] = {
         1, ("software show",), "The releases of this package", "cli.documents.software:ReleaseList"
     ),
     "rules": Document(1, ("rules",), "Rules with examples", "cli.documents.checks:RuleList"),
+    "status": Document(
+        1, ("status",), "How a deployed environment is", "cli.documents.cluster:StatusDocument"
+    ),
     "teams": Document(1, ("apply",), "Teams as accounts of Slurm", "cli.documents.people:Teams"),
     "usage": Document(1, ("cost",), "Node-hours and money by user, team or job", "plan.usage:Usage"),
     "user-token": Document(1, ("users",), "A token of Slurm's REST API", "cli.documents.people:UserToken"),

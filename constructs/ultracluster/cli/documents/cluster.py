@@ -6,6 +6,19 @@ from typing import Any, Literal, TypedDict
 
 from ultracluster.account.doctor.examination import Fact, Source
 from ultracluster.account.nodes.node import Node, Outcome
+from ultracluster.account.status.overview import Listed
+from ultracluster.account.status.rows import (
+    CostState,
+    Difference,
+    GroupState,
+    JobCounts,
+    Lease,
+    NodeState,
+    ReleaseState,
+    StackDrift,
+    StackState,
+    StorageState,
+)
 from ultracluster.account.wait.look import GroupSeen
 from ultracluster.account.wait.smoke import Smoke
 from ultracluster.cli.json_rows import Cause, Harmless
@@ -58,6 +71,42 @@ class Examined(TypedDict):
     facts: list[Fact]
     logs: dict[str, list[str]]
     """Last lines by log stream."""
+    sources: list[Source]
+
+
+class EnvironmentList(TypedDict):
+    environments: list[Listed]
+    """Those of the folder, then those that only the account has."""
+
+
+class StatusDocument(TypedDict):
+    """State of a deployed environment; a source that did not answer has no rows, and is in `sources`."""
+
+    environment: str
+    region: str
+    account: str
+    orchestrator: str
+    asked: str
+    """Time of the look."""
+    deployed: bool | None
+    """True if any of its stacks is there; null: that could not be read."""
+    quiet: bool
+    """Every source answered, nothing is wrong, and nothing was changed by hand."""
+    stacks: list[StackState]
+    drift: list[StackDrift]
+    differences: list[Difference]
+    """Changed by hand, or by another program."""
+    groups: list[GroupState]
+    nodes: list[NodeState]
+    releases: list[ReleaseState]
+    jobs: JobCounts | None
+    storage: list[StorageState]
+    capacity: list[Lease]
+    cost: list[CostState]
+    causes: list[Cause]
+    """Known failures that fit, the most likely first."""
+    facts: list[Fact]
+    """Faults and alerts, and a few rows of information."""
     sources: list[Source]
 
 
