@@ -59,6 +59,7 @@ TASKS = {
     "build my own app": "tutorials/own-constructs",
     "run a job on Slurm": "slurm-jobs",
     "run a job on Kubernetes": "kubernetes",
+    "open an editor on a node": "ssh",
     "find why a step is slow": "observability",
     "answer an alert": "runbooks/GpuXidReplace",
     "replace a node": "operations",

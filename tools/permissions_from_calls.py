@@ -299,9 +299,9 @@ ONE = (
     "`ultracluster permissions ENVIRONMENT --policy` prints one for that environment only: limited to its "
     "nodes by their tags, to its stacks, session documents, logs, buckets and roles by name, and for the "
     "rest to its Region. It has a group more: `people`, for those who only use the cluster, who get a "
-    "session as the ordinary user, and end their own. The id of a HyperPod cluster is known once it is "
-    "there: print the policy again with `--deployed` then, or sessions may be opened on every HyperPod "
-    "cluster of the Region."
+    "session as the ordinary user, and end their own; with `--ssh` these sessions may carry [SSH](ssh.md). "
+    "The id of a HyperPod cluster is known once it is there: print the policy again with `--deployed` then, "
+    "or sessions may be opened on every HyperPod cluster of the Region."
 )
 DEPLOY = (
     "`cdk deploy` is not in here: it works through the roles that `cdk bootstrap` made, and `ultracluster "

@@ -70,6 +70,8 @@ def test_acting_is_limited_to_the_environment(name: str) -> None:
         name, "act", "mirror", deployed=Deployed(account="111122223333", cluster_arn=ARN)
     ):
         assert "*" not in statement["Resource"]
+        if statement["Action"] == ["ssmmessages:OpenDataChannel"]:
+            continue  # limited by the session's token, which only StartSession and ResumeSession give
         for arn in statement["Resource"]:
             assert ":*:" not in arn
             if re.search(r"(instance|session|key|extension|workspaces)/\*$", arn):
@@ -156,6 +158,15 @@ def test_people_get_a_session_as_the_ordinary_user_only(name: str) -> None:
         nodes = [arn for arn in one["Resource"] if "instance/" in arn or ":cluster/" in arn]
         if nodes and "ssm:StartSession" in one["Action"]:
             assert one["Condition"]["BoolIfExists"] == {"ssm:SessionDocumentAccessCheck": "true"}
+
+
+@pytest.mark.parametrize("group", ["act", "people"])
+def test_whoever_starts_a_session_may_open_its_channel(group: str) -> None:
+    """The plugin signs that request since 1.2.764.0, and AWS's sample policies allow it."""
+    (found,) = [one for one in statements("prod", group) if "ssmmessages:OpenDataChannel" in one["Action"]]
+    assert found["Action"] == ["ssmmessages:OpenDataChannel"]
+    (arn,) = found["Resource"]
+    assert re.fullmatch(r"arn:aws:ssm:us-east-2:[^:]+:session/\*", arn)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -283,6 +294,7 @@ def test_what_cannot_be_meant_is_refused(words: list[str], why: str) -> None:
     assert why in " ".join(done.output.split())
 
 
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ5c0g1n3Zr8yq4o4l7bY9d3b1o8yQm2c2wV0y5o6b7k"
 PEOPLE = {
     "alice": {"uid": 2001, "principals": ["arn:aws:iam::111122223333:role/alice"]},
     "al": {"uid": 2002, "principals": ["arn:aws:iam::111122223333:role/al-*"]},
@@ -290,9 +302,9 @@ PEOPLE = {
 SLURM = [name for name in ENVIRONMENTS if resolve(environment({}, base=name)).traits.slurm]
 
 
-def of_user(name: str, user: str) -> list[dict[str, Any]]:
+def of_user(name: str, user: str, *, ssh: bool = False) -> list[dict[str, Any]]:
     cluster = resolve(environment({"account": "111122223333", "users": PEOPLE}, base=name))
-    return environment_policy(cluster, {"people": []}, user=user)
+    return environment_policy(cluster, {"people": []}, user=user, ssh=ssh)
 
 
 @pytest.mark.parametrize("name", SLURM)
@@ -305,6 +317,19 @@ def test_a_user_gets_a_session_as_that_user_only(name: str) -> None:
     for start in starts:
         assert start["Condition"]["ArnLike"] == {"aws:PrincipalArn": ["arn:aws:iam::111122223333:role/al-*"]}
         assert start["Condition"]["StringEqualsIfExists"] == {"aws:PrincipalTag/SSMSessionRunAs": "al"}
+
+
+@pytest.mark.parametrize("name", SLURM)
+@pytest.mark.parametrize("user", ["al", ""])
+def test_ssh_is_a_right_of_its_own(name: str, user: str) -> None:
+    """It adds AWS's document for SSH and nothing else, for the same principals."""
+    without, with_ssh = of_user(name, user), of_user(name, user, ssh=True)
+    bare = [{key: value for key, value in one.items() if key != "Sid"} for one in without]
+    (added,) = [one for one in with_ssh if {k: v for k, v in one.items() if k != "Sid"} not in bare]
+    assert len(with_ssh) == len(without) + 1 and added["Action"] == ["ssm:StartSession"]
+    region = resolve(environment({}, base=name)).region
+    assert added["Resource"] == [f"arn:aws:ssm:{region}:*:document/AWS-StartSSHSession"]
+    assert ("aws:PrincipalArn" in str(added)) == bool(user)
 
 
 def test_people_without_an_account_start_no_document_of_a_user() -> None:
@@ -322,17 +347,28 @@ def test_the_policy_of_a_user_is_printed_for_those_who_can_have_one(
     monkeypatch.setattr(
         command,
         "load_environment",
-        lambda _: environment({"users": PEOPLE | {"bob": {"uid": 2003}}}, base="prod"),
+        lambda path: environment(
+            {"users": PEOPLE | {"bob": {"uid": 2003}, "eve": {"uid": 2004, "keys": [KEY]}}}
+            if str(path) == "prod"
+            else {},
+            base=str(path),
+        ),
     )
     app = typer.Typer()
     app.command()(command.permissions)
     printed = CliRunner().invoke(app, ["prod", "people", "--user", "alice", "--policy"])
     assert "document/prod-cluster-as-alice" in printed.stdout and "Session*" not in printed.stdout
+    assert "AWS-StartSSHSession" not in printed.stdout
+    ssh = CliRunner().invoke(app, ["prod", "people", "--ssh", "--policy"])
+    assert ":*:document/AWS-StartSSHSession" in ssh.stdout, ssh.output
     for words, why in (
         (["prod", "people", "--user", "carol"], "there is no user `carol`"),
         (["prod", "people", "--user", "bob"], "has no principals"),
         (["prod", "--user", "alice"], "--user is for"),
         (["people", "--user", "alice"], "name it first"),
+        (["prod", "act", "--ssh"], "--ssh is for `permissions ENVIRONMENT people`"),
+        (["prod", "people", "--user", "alice", "--ssh"], "`alice` has no keys to log in with"),
+        (["eks-p5en", "people", "--ssh"], "no accounts on nodes of Kubernetes"),
     ):
         refused = CliRunner().invoke(app, words)
         assert refused.exit_code == 2 and why in refused.output, refused.output

@@ -133,6 +133,25 @@ def test_a_job_is_seen_by_all_and_read_and_ended_by_its_owner(cluster: Twin, ali
         alice.job("1; touch /shared/pwned")
 
 
+def test_the_nodes_of_a_job_are_known_by_address_while_it_runs(cluster: Twin, alice: SlurmQueue) -> None:
+    """For SSH to them: names of Slurm's are not those of AWS."""
+    job = alice.submit(submission("#SBATCH --nodes=2\nsleep 600", "n2")).id
+    late = alice.submit(submission("#SBATCH --begin=now+1hour\ntrue", "n3")).id
+    cluster.wait(lambda: alice.job(job).state == "running", "the job to run")
+    shown = cluster.run("scontrol --oneliner show node").stdout.splitlines()
+    by_name = {dict(f.split("=", 1) for f in line.split() if "=" in f)["NodeName"]: line for line in shown}
+    found = alice.addresses(job)
+    nodes = alice.job(job).nodes
+    assert len(found) == len(nodes) == 2
+    assert all(f" NodeAddr={address} " in by_name[name] for address, name in zip(found, nodes, strict=True))
+    assert list(alice.addresses(late)) == []
+    with pytest.raises(AccountError, match="Invalid job id"):
+        alice.addresses("999999")
+    alice.cancel([job, late])
+    cluster.wait(lambda: alice.job(job).state == "cancelled", "the job to end")
+    assert list(alice.addresses(job)) == []
+
+
 def test_what_a_job_is_called_and_prints_is_shown_and_obeyed_by_nobody(laptop: Laptop, cluster: Twin) -> None:
     """Also where the profile of the login shell makes noise, asks for the time, and looks like an answer."""
     cluster.run("cat >.bash_profile", "alice", stdin=PROFILE)

@@ -16,7 +16,7 @@ from ultracluster.config.base import is_token, s3_place
 from ultracluster.config.environment import ENVIRONMENT_TAG, Environment
 from ultracluster.config.storage import ExistingDatabase
 from ultracluster.model import Cluster
-from ultracluster.model.login import user_document
+from ultracluster.model.login import SSH_DOCUMENT, user_document
 from ultracluster.model.observability import assumed_role, collects, observability_of
 from ultracluster.model.perimeter import named_buckets
 
@@ -41,6 +41,7 @@ def environment_policy(
     deployed: Deployed | None = None,
     *,
     user: str = "",
+    ssh: bool = False,
 ) -> list[Statement]:
     """Statements that allow actions on what is the environment's own.
 
@@ -49,8 +50,13 @@ def environment_policy(
         actions: IAM actions by group of `permissions.json`, and `people`, whose actions are in the table.
         deployed: what is known of the account.
         user: of `people`, the one as whom sessions are; else they are as the sessions' own user.
+        ssh: of `people`, whether sessions may carry SSH, of which no log has the content.
     """
     words = _words(cluster, deployed or Deployed())
+    if ssh:  # as AWS's guide has it: no account can make a document of a name that begins with AWS-
+        words["ssh_document"] = [
+            f"arn:{words['partition'][0]}:ssm:{cluster.region}:*:document/{SSH_DOCUMENT}"
+        ]
     if user:
         words["session_documents"] = [_document_of(cluster, user, words)]
     tags = {"instances": instance_tags(cluster), "cluster": ((ENVIRONMENT_TAG, cluster.name),)}
@@ -188,6 +194,7 @@ def _words(cluster: Cluster, deployed: Deployed) -> dict[str, list[str]]:
         "admin_documents": [f"arn:{partition}:ssm:{region}:{account}:document/{own}-AdminSession*"],
         "user_documents": [f"arn:{partition}:ssm:{region}:{account}:document/{own}-as-*"]
         if any(user.principals for user in environment.users.values()) else [],
+        "ssh_document": [],
         "state_files": [f"{arns}{_scripts_bucket(environment)}/{cluster.cluster_name}/state/*"]
         if cluster.traits.slurm else [],
         "keys": [f"arn:{partition}:kms:{region}:{account}:key/*"] if cluster.traits.slurm else [],

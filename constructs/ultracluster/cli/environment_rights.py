@@ -42,11 +42,12 @@ def limited_rights(
     ask: bool,
     profile: str | None,
     user: str,
+    ssh: bool,
 ) -> Rights:
     cluster = resolve(environment)
     known = _deployed(environment, profile) if ask else Deployed()
     actions = {name: actions_of(document, name) for name in groups}
-    statements = environment_policy(cluster, actions, known, user=user)
+    statements = environment_policy(cluster, actions, known, user=user, ssh=ssh)
     made: Policy = {"Version": "2012-10-17", "Statement": statements}
     notes: list[str] = []
     if not (environment.account or known.account):

@@ -17,6 +17,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.terminal import remark
+from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -61,6 +62,13 @@ def permissions(
             show_default=False,
         ),
     ] = "",
+    ssh: Annotated[
+        bool,
+        typer.Option(
+            "--ssh",
+            help="Of `people`: sessions may carry SSH, too (`connect --ssh-config`). No log has its content.",
+        ),
+    ] = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -82,13 +90,15 @@ def permissions(
         refuse(f"{'--deployed' if deployed else PEOPLE} is for one environment: name it first")
     if user:
         _check_user(environment, groups, user)
+    if ssh:
+        _check_ssh(environment, groups, user)
     usual = [name for name in document["policies"] if name not in BY_NAME]
     groups = groups or [*usual, *([PEOPLE] if environment else [])]
     rights: Rights | None = None
     if environment:
         from ultracluster.cli.environment_rights import limited_rights  # 0.3 s: the SDK
 
-        rights = limited_rights(document, groups, environment, deployed, profile, user)
+        rights = limited_rights(document, groups, environment, deployed, profile, user, ssh)
     if as_json:
         write_json("permissions", as_dict(document, groups, rights))
     elif as_policy:
@@ -106,6 +116,16 @@ def _check_user(environment: Environment | None, groups: list[str], user: str) -
         refuse(f"there is no user `{user}`: {', '.join(environment.users) or 'the environment has none'}")
     if not environment.users[user].principals:
         refuse(f"`{user}` has no principals: nobody would have the policy")
+
+
+def _check_ssh(environment: Environment | None, groups: list[str], user: str) -> None:
+    if environment is None or PEOPLE not in groups:
+        refuse(f"--ssh is for `permissions ENVIRONMENT {PEOPLE}`")
+    if environment.orchestrator.kind in KUBERNETES:
+        refuse("--ssh is for Slurm: users have no accounts on nodes of Kubernetes")
+    if not any(one.keys for name, one in environment.users.items() if user in ("", name)):
+        who = f"`{user}` has" if user else "users have"
+        refuse(f"--ssh: {who} no keys to log in with: write users.{user or 'NAME'}.keys")
 
 
 def as_dict(document: dict[str, Any], groups: list[str], rights: Rights | None) -> Permissions:

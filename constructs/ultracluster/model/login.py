@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from ultracluster.config import Environment
 
 DESCRIPTION = "needs the AWS CLI with its Session Manager plugin"
+SSH_DOCUMENT = "AWS-StartSSHSession"
+"""AWS's document that carries SSH to the sshd of a node. SSH is encrypted, so no log of sessions has it."""
 
 
 def start_session(

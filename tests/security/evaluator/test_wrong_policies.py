@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from iam_proof.environments import rows_for
 from iam_proof.evaluator import Evaluator
-from iam_proof.people import nodes
+from iam_proof.people import nodes, people
 from iam_proof.verdicts import verdicts
 from iam_proof.world import FULL_ACCESS, OPEN_TO_ALL, STRANGER, World
 
@@ -34,6 +34,10 @@ def of_node(role: str) -> Callable[[World], str]:
 
 def of_trust(role: str) -> Callable[[World], str]:
     return lambda world: world.by_resource[str(nodes(world)[role][0].role)]
+
+
+def of_caller(word: str) -> Callable[[World], str]:
+    return lambda world: people(word, world)[0].identity[-1]
 
 
 def of_resource(part: str) -> Callable[[World], str]:
@@ -89,6 +93,18 @@ WRONG = {
         policy=of_node("compute"),
         change=without_conditions,
         row="no node puts metrics into namespaces of others",
+    ),
+    "people start every document of AWS": Wrong(
+        name="prod",
+        policy=of_caller("people"),
+        change=with_more("ssm:StartSession", resource="arn:aws:ssm:*:*:document/AWS-*"),
+        row="nobody who uses a cluster carries SSH without the right to it",
+    ),
+    "SSH for whoever has the policy": Wrong(
+        name="prod",
+        policy=of_caller("ssh:alice"),
+        change=without_conditions,
+        row="another role with the policy of a user carries no SSH",
     ),
     "a role for whoever asks SageMaker": Wrong(
         name="prod",

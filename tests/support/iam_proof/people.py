@@ -36,7 +36,7 @@ def people(words: str, world: World, at: str | None = None) -> list[Principal]:
             - `people`, `operators`, `buyers`: with the policy of `ultracluster permissions ENV people`, `read
               act`, or `read buy`
             - `user:<role>`: a role of this name with the policy of `people --user alice`, whose only
-              principal is the role `alice`
+              principal is the role `alice`; `ssh:<role>`: the same with `--ssh`
             - `administrator`, `stranger`: may do everything by their own policies, here or in another account
             - `anybody`: unsigned; `of-aws`: signed by an account of AWS's own
         at: where they call from, if not where they usually do.
@@ -128,9 +128,9 @@ def _one(word: str, world: World) -> Iterator[Principal]:
         case "people" | "operators" | "buyers":
             arn = f"arn:aws:iam::{world.account}:role/{kind}"
             yield session_of(arn, kind, identity=(_policy(world, kind),), at="internet")
-        case "user":
+        case "user" | "ssh":
             arn = f"arn:aws:iam::{world.account}:role/{name}"
-            yield session_of(arn, f"the user {name}", identity=(_policy(world, "user"),), at="internet")
+            yield session_of(arn, f"the user {name}", identity=(_policy(world, kind),), at="internet")
         case "grafana":
             for _, mine in world.each("AWS::Grafana::Workspace"):
                 yield world.of_role(mine["RoleArn"], "Grafana", "aws")
@@ -173,10 +173,10 @@ def _policy(world: World, kind: str) -> str:
         clusters = world.resolved.resources("AWS::SageMaker::Cluster")
         arns = [world.resolved.attribute(stack, logical, "ClusterArn") for stack, logical, _ in clusters]
         known = Deployed(account=world.account, cluster_arn=next(iter(arns), ""))
-        user = {"user": ALICE} if kind == "user" else {}
+        user = {"user": ALICE} if kind in ("user", "ssh") else {}
         alice = User(uid=2001, principals=(f"arn:aws:iam::{world.account}:role/{ALICE}",))
         config = world.config.model_copy(update={"users": {ALICE: alice} if user else {}})
-        statements = environment_policy(resolve(config), actions, known, **user)
+        statements = environment_policy(resolve(config), actions, known, **user, ssh=kind == "ssh")
         world.policies[name] = {"Version": "2012-10-17", "Statement": statements}
     return name
 

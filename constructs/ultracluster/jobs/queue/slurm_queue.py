@@ -98,6 +98,11 @@ fi
 echo "there $after $size"
 tail -c "+$((after + 1))" -- "$p" | head -c @part@
 """
+_ADDRESSES = r"""
+list=$(timeout 30 squeue --noheader --states=running --format=%N --jobs=@job@) || exit
+[[ -n $list ]] || exit 0
+timeout 30 scontrol --oneliner show node "${list//$'\n'/,}" | sed -n 's/.* NodeAddr=\([^ ]*\) .*/\1/p'
+"""
 SUBMIT_SECONDS = 60
 
 
@@ -187,6 +192,14 @@ class SlurmQueue:
         if found.log:
             self._logs[job_id] = found.log
         return found
+
+    def addresses(self, job_id: str) -> Sequence[str]:
+        """Address or host name of each node that a job has, the first one first; nothing unless it runs."""
+        script = _ADDRESSES.replace("@job@", checked(job_id))
+        said = self._session.run(script, what=f"job nodes {job_id}")
+        if said.status != 0:
+            raise AccountError(f"squeue on {self._node}: {_end_of(said)}")
+        return said.text.split()
 
     def _accounted(self, job_id: str, before: Said) -> list[dict[str, Any]]:
         """Return what the accounting database has of a job that slurmctld has forgotten."""
