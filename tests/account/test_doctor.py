@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from ultracluster.account import aws
 from ultracluster.account.aws import Account
 from ultracluster.account.doctor import examine
+from ultracluster.account.wait import sessions_shell
 from ultracluster.cli import doctor as command
 from ultracluster.config import load
 from ultracluster.model import resolve
@@ -361,9 +363,30 @@ class Throttled(Broken):
 
 
 def test_a_throttled_account_is_answered_within_the_budget() -> None:
-    throttled = Throttled()
-    examination = examine(throttled.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
-    throttled.over.set()
-    stacks = [source for source in examination.sources if source.name.startswith("stack ")]
-    assert stacks and all("no answer within 3 seconds" in stack.why for stack in stacks)
-    assert examination.deployed is None and examination.diagnoses, "the cluster's own words were not heard"
+    made = Throttled()
+    found = examine(made.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
+    made.over.set()
+    stacks = [one for one in found.sources if one.name.startswith("stack ")]
+    assert stacks and all("no answer within 3 seconds" in one.why for one in stacks)
+    assert found.deployed is None and found.diagnoses, "the cluster's own words were not heard"
+
+
+def test_a_bundle_has_what_answered_and_names_what_did_not(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sessions_shell, "PROGRAMS", ("no-such-program",))
+    made = Broken()
+    made.health.append("HealthEvent of alice: aws_secret_access_key=hunter2")
+    file = tmp_path / "a.tar.gz"
+    result = run(made.account, "--bundle", str(file), "--yes")
+    assert result.exit_code == 3, "DescribeStacks, and nodes without a session, did not answer"
+    with tarfile.open(file) as archive:
+        files = {name: archive.extractfile(name) for name in archive.getnames()}
+        texts = {name.partition("/")[2]: one.read().decode() for name, one in files.items() if one}
+    assert "efa-health-check" in texts["causes.json"] and NODE in texts["nodes.json"]
+    assert f"logs/LifecycleConfig/gpu/{NODE}.tail.log" in texts
+    assert "hunter2" not in str(texts) and "HealthEvent" in texts["facts.json"]
+    silent = json.loads(texts["manifest.json"])["not_answered"]
+    assert {"reports of nodes", "Slurm"} <= set(silent)
+    assert "no-such-program is not on this machine" in texts["README.txt"]

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from ultracluster.account.doctor import examine
+from ultracluster.account.doctor import Examination, Fact, examine
 from ultracluster.account.doctor.log_files import LogError, read_logs
 from ultracluster.account.nodes.slurm_reason import explain
 from ultracluster.catalog.node_faults import generations_of
 from ultracluster.cli.accounts import open_account
+from ultracluster.cli.doctor_bundle import Wish, check_bundle, write_bundle
+from ultracluster.cli.documents.cluster import Examined
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
@@ -24,13 +27,9 @@ from ultracluster.cli.environments import (
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.json_rows import Cause, Harmless
 from ultracluster.cli.progress import working
+from ultracluster.config import Environment
 from ultracluster.config.plain_text import one_line
 from ultracluster.model import resolve
-
-if TYPE_CHECKING:
-    from ultracluster.account.doctor import Examination, Fact
-    from ultracluster.cli.documents.cluster import Examined
-    from ultracluster.config import Environment
 
 SHOWN = 8
 """Lines of each log that text output shows; JSON has them all."""
@@ -53,6 +52,15 @@ def doctor(
             show_default=False,
         ),
     ] = "",
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what AWS Support asks for to this .tar.gz, without secrets and names of people.",
+            show_default=False,
+            metavar="FILE.tar.gz",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="--bundle: do not ask.")] = False,
     hours: Annotated[int, typer.Option(min=1, max=2160, help="How far back events and logs are read.")] = 72,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
@@ -60,12 +68,19 @@ def doctor(
     """Ask stacks, cluster, nodes, events, logs and metrics what is wrong, side by side. Changes nothing.
 
     A source that has not answered after 30 seconds is named, and the others still answer. With --log no
-    account is asked: `journalctl -k | ultracluster doctor prod --log -`.
+    account is asked: `journalctl -k | ultracluster doctor prod --log -`. --bundle also asks nodes and
+    their scheduler, shows the list of its files, and writes them once that is confirmed.
 
     Exit code 0 = nothing found, 1 = something is wrong, not deployed or could not be read, or the --reason is
-    a person's or unknown, 2 = the account cannot be asked, or a log is not there.
+    a person's or unknown, 2 = the account cannot be asked, a log is not there, or --bundle was not confirmed.
+    With --bundle: 0 = written, 3 = written, and a source did not answer.
     """
     config = load_environment(environment)
+    if bundle:
+        check_bundle(bundle, reason)
+        given = _read(log, config) if log else None
+        write_bundle(Wish(bundle, config, given, hours, yes, as_json), profile)
+        return
     if reason:
         _explain(reason, config)
         return

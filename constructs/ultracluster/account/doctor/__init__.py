@@ -28,6 +28,7 @@ def examine(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[str], None] = lambda step: None,
     budget: float = BUDGET,
+    also: Callable[[Inquiry, datetime], object] = lambda inquiry, since: None,
 ) -> Examination:
     """Ask every source of a deployed environment, side by side.
 
@@ -36,9 +37,12 @@ def examine(
         nodes: instances whose logs are read whatever their state, also when they are gone: group by id.
         progress: called with the name of each source that is waited for.
         budget: seconds for all of them; one that has not answered by then is a row that says so.
+        also: asks further sources, of the same time.
     """
     inquiry = Inquiry(progress, budget)
-    put_questions(account, cluster, inquiry, now() - timedelta(hours=hours), nodes or {})
+    since = now() - timedelta(hours=hours)
+    put_questions(account, cluster, inquiry, since, nodes or {})
+    also(inquiry, since)
     return collected(inquiry, cluster)
 
 

@@ -29,6 +29,9 @@ DOCUMENTS: dict[str, Document] = {
     "acceptance": Document(
         1, ("acceptance",), "The verdict on logs of nccl-tests", "acceptance.report:Report"
     ),
+    "bundle": Document(
+        1, ("doctor",), "What `doctor --bundle` wrote for AWS Support", "cli.documents.cluster:BundleDocument"
+    ),
     "capacity": Document(
         1, ("capacity search",), "Offers of capacity", "cli.documents.cluster:CapacitySearch"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
+from ultracluster.account.doctor.bundle import Entry
 from ultracluster.account.doctor.examination import Fact, Source
 from ultracluster.account.nodes.node import Node, Outcome
 from ultracluster.account.status.overview import Listed
@@ -108,6 +109,22 @@ class StatusDocument(TypedDict):
     facts: list[Fact]
     """Faults and alerts, and a few rows of information."""
     sources: list[Source]
+
+
+class BundleDocument(TypedDict):
+    """An archive for AWS Support."""
+
+    file: str
+    bytes: int
+    """Size of the archive."""
+    sha256: str
+    """Digest of the archive."""
+    entries: list[Entry]
+    sources: list[Source]
+    removed: dict[str, int]
+    """Number of secrets that were removed, by kind."""
+    pseudonyms: dict[str, str]
+    """Names of people by pseudonym. They are not in the archive: keep them here."""
 
 
 class Waited(TypedDict):
