@@ -246,7 +246,7 @@ facts: $(VENV)/.dev ## what of the catalogue is new, gone, too old or about to e
 	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(if $(DOCS),--docs $(DOCS)) $(FACTS_FLAGS)
 
 lock: $(VENV)/.dev $(VENV)/.node ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
-	@$(UV_COMPILE) --group dev --extra cli --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
+	@$(UV_COMPILE) --group dev --extra cli --extra mirror --extra picture --extra workdir pyproject.toml -o requirements-dev.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --extra mirror pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group plan -o requirements-plan.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock

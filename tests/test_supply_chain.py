@@ -99,6 +99,7 @@ def test_the_package_imports_nothing_that_only_tests_or_an_extra_bring() -> None
         "cfnlint",
         "cyclonedx",
         "univers",
+        "pathspec",
         "debian",
         "diagrams",
         "sphinx",

@@ -16,6 +16,7 @@ from ultracluster.config.base import is_token, s3_place
 from ultracluster.config.environment import ENVIRONMENT_TAG, Environment
 from ultracluster.config.storage import ExistingDatabase
 from ultracluster.model import Cluster
+from ultracluster.model.job_access import workdir_place
 from ultracluster.model.login import SSH_DOCUMENT, user_document
 from ultracluster.model.observability import assumed_role, collects, observability_of
 from ultracluster.model.perimeter import named_buckets
@@ -208,6 +209,7 @@ def _words(cluster: Cluster, deployed: Deployed) -> dict[str, list[str]]:
         if cluster.traits.kubernetes else [],
         "extensions": [f"arn:{partition}:sagemaker:{region}:{account}:extension/*"]
         if cluster.traits.hyperpod and cluster.traits.slurm else [],
+        **_workdirs(cluster, arns),
         **_metrics(cluster, partition, account),
         **_capacity(cluster, partition, account),
         "named_grafana": [f"{workspaces}/{grafana.workspace_id}"] if grafana and grafana.workspace_id else [],
@@ -225,6 +227,16 @@ def _words(cluster: Cluster, deployed: Deployed) -> dict[str, list[str]]:
             else f"{secrets}:{environment.stack_name('storage')}-*"
         ] if database else [],
     }  # fmt: skip
+
+
+def _workdirs(cluster: Cluster, arns: str) -> dict[str, list[str]]:
+    """Archives of submitted folders, and the key of their bucket."""
+    place = workdir_place(cluster)
+    key = place.bucket.key if place else None
+    return {
+        "workdirs": [f"{arns}{place.bucket.bucket}/{place.folder}/*.tar"] if place else [],
+        "workdir_keys": [key.arn] if key else [],
+    }
 
 
 def _metrics(cluster: Cluster, partition: str, account: str) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -73,6 +74,16 @@ LogSecondsOption = Annotated[
 CheckpointsToOption = Annotated[
     Literal["memory", "s3"] | None,
     typer.Option(help="On HyperPod EKS: tiered checkpoints, in memory alone or in S3, too."),
+]
+WorkdirOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder from here in which the job starts: stored by its content, read-only there.",
+        show_default=False,
+    ),
+]
+WorkdirLimitOption = Annotated[
+    int, typer.Option(min=1, max=5000, metavar="MB", help="With --workdir: megabytes that it may have.")
 ]
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -41,10 +41,13 @@ from ultracluster.cli.job_options import (
     TeamOption,
     TimeOption,
     WithinOption,
+    WorkdirLimitOption,
+    WorkdirOption,
 )
 from ultracluster.cli.job_submission import (
     check_options,
     check_text,
+    packed,
     read_job,
     submission_of,
     tell_plan,
@@ -59,12 +62,18 @@ from ultracluster.cli.report import text_table
 from ultracluster.cli.terminal import remark
 from ultracluster.config.plain_text import one_line
 from ultracluster.jobs.queue import open_queue
-from ultracluster.jobs.queue.protocol import PROGRAM, NoSuchJobError, NotSubmittedError, UnansweredError
-from ultracluster.model import resolve
-
-if TYPE_CHECKING:
-    from ultracluster.jobs.queue.protocol import Program, Queue, QueuedJob, Submission
-    from ultracluster.model import Cluster
+from ultracluster.jobs.queue.protocol import (
+    PROGRAM,
+    NoSuchJobError,
+    NotSubmittedError,
+    Program,
+    Queue,
+    QueuedJob,
+    Submission,
+    UnansweredError,
+)
+from ultracluster.jobs.workdir.bucket import Workdir, upload
+from ultracluster.model import Cluster, resolve
 
 Again = Callable[..., str]
 
@@ -108,6 +117,8 @@ def submit(
             show_default=False,
         ),
     ] = None,
+    workdir: WorkdirOption = None,
+    workdir_limit: WorkdirLimitOption = 200,
     watch: Annotated[bool, typer.Option("--watch", help="Follow the job and its log to the end.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be sent; nothing is asked or changed.")
@@ -147,12 +158,13 @@ def submit(
     else:
         cluster, text, travels = _of_options(context, environment, words, program, script)
         called = name
-    submission = submission_of(text, called, travels)
+    folder = packed(cluster, workdir, workdir_limit) if workdir else None
+    submission = submission_of(cluster, text, called, travels, folder, group)
     if dry_run:
         tell_plan(cluster, submission, user, team, as_json=as_json)
         return
     again = _again(environment, profile, user)
-    with _queue(cluster, profile, user, team) as queue:
+    with _queue(cluster, profile, user, team, folder) as queue:
         job = _submit(queue, submission, again)
         if not (as_json and watch):
             _tell(job, queue, cluster.name, again, as_json=as_json)
@@ -191,7 +203,12 @@ def _of_options(
     travels = travelling(program, words)
     if travels and script:
         refuse("--program and --script exclude each other: one travels with the job, one lies there already")
-    cluster, text = written(environment, wishes_of(context), program=travels.name if travels else "")
+    cluster, text = written(
+        environment,
+        wishes_of(context),
+        program=travels.name if travels else "",
+        workdir=context.params["workdir"] is not None,
+    )
     return cluster, text, travels
 
 
@@ -328,11 +345,17 @@ def cancel(
 
 
 @contextmanager
-def _queue(cluster: Cluster, profile: str | None, user: str, team: str | None = None) -> Generator[Queue]:
+def _queue(
+    cluster: Cluster, profile: str | None, user: str, team: str | None = None, workdir: Workdir | None = None
+) -> Generator[Queue]:
     if user and cluster.traits.kubernetes:
         refuse(f"--as is for Slurm, and this is {cluster.settings.kind}: your IAM role is who you are")
     account = open_account(cluster.environment, profile)
     try:
+        if workdir:
+            with working("storing the folder"):
+                stored = upload(account, workdir)
+            remark("workdir: stored" if stored else "workdir: is there already, and was not stored again")
         with open_queue(account, cluster, user=user, team=team, say=_say) as queue:
             yield queue
     except AccountError as error:

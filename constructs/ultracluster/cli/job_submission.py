@@ -8,7 +8,6 @@ import secrets
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,10 +24,10 @@ from ultracluster.jobs.queue.person import planned
 from ultracluster.jobs.queue.protocol import PROGRAM_LIMIT, TEXT_LIMIT, Program, Submission
 from ultracluster.jobs.request import Wishes
 from ultracluster.jobs.scripts.script_notes import script_notes
+from ultracluster.jobs.workdir.bucket import Workdir, pack
+from ultracluster.jobs.workdir.in_script import with_workdir
 from ultracluster.kubernetes.yaml_text import yaml_text
-
-if TYPE_CHECKING:
-    from ultracluster.model import Cluster
+from ultracluster.model import Cluster
 
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ARGUMENT = re.compile(r"[A-Za-z0-9@%+=:,./_-]{1,1000}")
@@ -107,8 +106,34 @@ def travelling(path: Path | None, arguments: list[str]) -> Program | None:
     return Program(path.name, content, tuple(arguments))
 
 
-def submission_of(text: str, name: str, program: Program | None) -> Submission:
-    return Submission(text=text, name=name, token=secrets.token_hex(4), program=program)
+def packed(cluster: Cluster, path: Path, limit_mb: int) -> Workdir:
+    """The folder that travels, as it is on this machine; its size is shown."""
+
+    try:
+        workdir = pack(cluster, path, limit_mb=limit_mb)
+    except ValueError as error:
+        refuse(str(error))
+    except OSError as error:
+        refuse(f"--workdir {path}: its archive cannot be written here ({error.strerror})")
+    remark(one_line(f"workdir: {path}, {workdir}"))
+    return workdir
+
+
+def submission_of(
+    cluster: Cluster,
+    text: str,
+    name: str,
+    program: Program | None,
+    workdir: Workdir | None = None,
+    group: str | None = None,
+) -> Submission:
+
+    if workdir and not cluster.traits.kubernetes:
+        try:
+            text = with_workdir(cluster, text, workdir, group=group)
+        except ValueError as error:
+            refuse(str(error))
+    return Submission(text=text, name=name, token=secrets.token_hex(4), program=program, workdir=workdir)
 
 
 def tell_plan(
@@ -145,7 +170,7 @@ def tell_plan(
 
 def _kubernetes_plan(cluster: Cluster, submission: Submission, team: str | None) -> tuple[str, str]:
     """Where the objects would go, and they, as they would be sent."""
-    program = submission.program
+    program, workdir = submission.program, submission.workdir
     try:
         made = job_documents(
             cluster,
@@ -154,6 +179,7 @@ def _kubernetes_plan(cluster: Cluster, submission: Submission, team: str | None)
             token=submission.token,
             program=(program.name, program.content) if program else None,
             arguments=program.arguments if program else (),
+            workdir=(workdir.place, workdir.digest) if workdir else None,
         )
     except ValueError as error:
         refuse(f"It would not be submitted: {error}")
@@ -163,4 +189,4 @@ def _kubernetes_plan(cluster: Cluster, submission: Submission, team: str | None)
     return where, "---\n".join(yaml_text(one) for one in made.all)
 
 
-__all__ = ["check_options", "check_text", "read_job", "submission_of", "tell_plan", "travelling"]
+__all__ = ["check_options", "check_text", "packed", "read_job", "submission_of", "tell_plan", "travelling"]

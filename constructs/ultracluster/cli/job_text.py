@@ -32,18 +32,21 @@ def wishes_of(context: typer.Context, **changed: object) -> Wishes:
 
 
 def written(
-    environment: Path, wishes: Wishes, *, program: str = "", preload: str = ""
+    environment: Path, wishes: Wishes, *, program: str = "", preload: str = "", workdir: bool = False
 ) -> tuple[Cluster, str]:
     """The cluster and the text of the job; what to know about it is said.
 
     Args:
         program: name of a file that travels with the job.
+        workdir: a folder travels with the job.
         preload: folder whose files the job loads from S3, and nothing else.
     """
     cluster = _accepted(environment, wishes.scheduler)
     try:
         made = (
-            preload_text(cluster, preload, wishes) if preload else job_text(cluster, wishes, program=program)
+            preload_text(cluster, preload, wishes)
+            if preload
+            else job_text(cluster, wishes, program=program, workdir=workdir)
         )
     except ValueError as error:
         refuse(f"{environment}: {error}")

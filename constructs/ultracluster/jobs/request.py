@@ -72,11 +72,12 @@ class Written:
     notes: tuple[str, ...]
 
 
-def job_text(cluster: Cluster, wishes: Wishes, *, program: str = "") -> Written:
+def job_text(cluster: Cluster, wishes: Wishes, *, program: str = "", workdir: bool = False) -> Written:
     """The text of the job.
 
     Args:
         program: name of a file that travels with the job, which torchrun starts instead of a script there.
+        workdir: a folder travels with the job, which starts there.
 
     Raises:
         ValueError: there can be none.
@@ -87,7 +88,11 @@ def job_text(cluster: Cluster, wishes: Wishes, *, program: str = "") -> Written:
     if asked:
         check_job(cluster, wanted.pool, reserved_nodes(wishes.nodes, asked), wishes.team)
     wanted = replace(wanted, resilience=asked, checkpoints_to=wishes.checkpoints_to)
-    wanted = replace(wanted, framework=wishes.framework, program=_recipe_words(wanted, wishes))
+    wanted = replace(
+        wanted, framework=wishes.framework, program=_recipe_words(wanted, wishes), workdir=workdir
+    )
+    if workdir and wishes.script is None:
+        wanted = replace(wanted, script="train.py")
     if program:
         wanted = replace(wanted, script=_program_place(cluster, program))
     text = _text(cluster, wanted)

@@ -57,6 +57,8 @@ class PyTorchJob:
     checkpoints_to: Place | None = None
     """Tiered checkpoints, and where the last tier is; none by default."""
     framework: Literal["pytorch", "jax", "ray"] = "pytorch"
+    workdir: bool = False
+    """It starts in a folder that travels with it."""
     program: tuple[str, ...] = ()
     """Words that Ray's head starts instead of python with the script."""
 

@@ -11,6 +11,7 @@ from iam_proof.people import functions, nodes, pods, web_pods
 from iam_proof.world import STRANGER, World
 from ultracluster.account.environment_policy import instance_tags
 from ultracluster.model import resolve
+from ultracluster.model.job_access import workdir_place
 from ultracluster.model.login import user_document
 
 NODES = (
@@ -199,6 +200,24 @@ def _of_jobs(world: World) -> Names:
         "job_folder_bucket": [arn for arn, _ in folders[:1]],
         "job_folder": [folder for _, folder in folders[:1]],
         "job_key": [one.key.arn for _, one in buckets if one.key],
+        **_of_workdirs(world),
+    }
+
+
+def _of_workdirs(world: World) -> Names:
+    """Where `job submit --workdir` stores folders; outside is in the same bucket."""
+    place = workdir_place(resolve(world.config))
+    if place is None:
+        return {"workdir": [], "workdir_outside": [], "workdir_key": []}
+    bucket = f"arn:aws:s3:::{place.bucket.bucket}"
+    return {
+        "workdir": [f"{bucket}/{place.folder}/{'0a' * 32}.tar"],
+        "workdir_outside": [
+            f"{bucket}/{place.folder}/notes.txt",
+            f"{bucket}/{place.folder}2/a.tar",
+            f"{bucket}/{place.folder.removesuffix('ultracluster-workdirs')}42/file.tar",
+        ],
+        "workdir_key": [place.bucket.key.arn] if place.bucket.key else [],
     }
 
 

@@ -17,6 +17,7 @@ from iam_proof.people import people
 from iam_proof.world import OF_AWS, STRANGER, World
 from ultracluster.config import Environment
 from ultracluster.model import resolve
+from ultracluster.model.job_access import workdir_place
 from ultracluster.model.slurm_topology import head_writes_topology
 
 TABLES = ROOT / "tests" / "security" / "evaluator"
@@ -98,6 +99,8 @@ def facts_of(config: Environment) -> frozenset[str]:
         "job-whole-bucket": not all(one.prefix for one in buckets),
         "job-folder": any(one.prefix for one in buckets),
         "job-bounds": any(one.prefix or not one.write for one in buckets),
+        "workdirs": (place := workdir_place(resolve(config))) is not None,
+        "workdir-key": bool(place and place.bucket.key),
         "job-key": any(one.key for one in buckets),
         "checkpoint-key": bool(tier and tier.key),
         "checkpoint-metrics": bool(tier and tier.metrics_namespace),

@@ -29,8 +29,10 @@ from ultracluster.config.yaml_bounds import (
 )
 from ultracluster.jobs.manifests.job_kinds import COMPANIONS, KINDS, RAY_CLUSTER, JobKind, kind_of
 from ultracluster.jobs.manifests.job_notes import job_notes
+from ultracluster.jobs.workdir.in_pods import put_workdir
 from ultracluster.kubernetes import kai, kueue
 from ultracluster.model import Cluster
+from ultracluster.model.job_access import WorkdirPlace
 from ultracluster.model.team_shares import namespace_of, scheduler_of
 
 Manifest = dict[str, Any]
@@ -85,6 +87,7 @@ def job_documents(
     user: str = "",
     program: tuple[str, bytes] | None = None,
     arguments: Sequence[str] = (),
+    workdir: tuple[WorkdirPlace, str] | None = None,
 ) -> JobDocuments:
     """The objects of one job.
 
@@ -95,6 +98,7 @@ def job_documents(
         user: who submits.
         program: name and content of a file that travels with the job.
         arguments: of the program.
+        workdir: where the archive of a folder is in which the job starts, and its SHA-256.
 
     Raises:
         ValueError: it says what is wrong, where, and what would do.
@@ -130,6 +134,8 @@ def job_documents(
         notes += _put_program(kind, job, program[0], arguments, config["metadata"]["name"])
     elif PROGRAM in text:
         raise ValueError(f"the manifest names a program ({PROGRAM}) that comes with the job: --program FILE")
+    if workdir:
+        notes += put_workdir(kind.templates(job), *workdir)
     for one in [*companions, job]:
         annotations = one["metadata"].setdefault("annotations", {})
         annotations |= {TOKEN: token, **({USER: user} if user else {})}

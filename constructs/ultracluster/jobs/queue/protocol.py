@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
+from ultracluster.jobs.workdir.bucket import Workdir
 from ultracluster.model import Cluster
 from ultracluster.plan.usage import Records
 
@@ -54,6 +55,8 @@ class Submission:
     token: str
     """Letters and digits that no other submission has: by them it is found again where no answer came."""
     program: Program | None = None
+    workdir: Workdir | None = None
+    """A folder in which the job starts; it is in the bucket before the job is submitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from ultracluster.jobs.manifests.ray_job import check_ray, words_of
 from ultracluster.jobs.scripts.script_parts import LOOK, NEURON_LOOK, NEWEST, RAY, RAY_PORTS, RUN, STEP
 from ultracluster.jobs.scripts.within import placement_options
 from ultracluster.jobs.training_job import PyTorchJob
+from ultracluster.jobs.workdir.in_script import VARIABLE
 from ultracluster.kubernetes.accelerator_pods import environment_variables
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects_on_nodes
@@ -122,6 +123,8 @@ def _srun(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
     if not job.image:
         return
     yield shlex.quote(f"--container-image={job.image}")
+    if job.workdir:
+        yield f'--container-workdir="${VARIABLE}"'
     home = cluster.environment.storage.openzfs
     mounts = [one.mount_path for one in cluster.lustres_of(job.pool.group).values()]
     mounts += [home.mount_path] if home else []

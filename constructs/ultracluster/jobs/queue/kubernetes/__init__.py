@@ -110,7 +110,7 @@ class KubernetesQueue:
     # --- what a person does ------------------------------------------------------------------------------
 
     def submit(self, submission: Submission) -> QueuedJob:
-        program = submission.program
+        program, workdir = submission.program, submission.workdir
         try:
             documents = job_documents(
                 self._cluster,
@@ -120,6 +120,7 @@ class KubernetesQueue:
                 user=self._who(),
                 program=(program.name, program.content) if program else None,
                 arguments=program.arguments if program else (),
+                workdir=(workdir.place, workdir.digest) if workdir else None,
             )
         except ValueError as error:
             raise NotSubmittedError(str(error)) from None
