@@ -17,6 +17,7 @@ from ultracluster.account import aws, software_update
 from ultracluster.account.aws import Account
 from ultracluster.account.nodes.hyperpod import read_cluster
 from ultracluster.cli.main import app
+from ultracluster.cli.terminal import PART
 
 __all__ = ["keys"]
 
@@ -35,6 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             software_update, "update",
             lambda *a, **k: update(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
         )  # fmt: skip
+        monkeypatch.setenv(PART, "1")  # nobody asks for the account
         return CliRunner().invoke(app, ["software", "update", str(DEV), *words], input=answers)
 
     return invoke

@@ -17,6 +17,7 @@ from ultracluster.account.nodes import hyperpod_wait as node_wait
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer
 from ultracluster.cli.main import app
+from ultracluster.cli.terminal import PART
 from ultracluster.config import Environment, load
 from ultracluster.jobs import on_nodes as jobs
 
@@ -91,6 +92,7 @@ def run(monkeypatch: pytest.MonkeyPatch, slurm: Slurm, tmp_path: Path) -> Callab
             node_wait, "wait",
             lambda *a, **k: wait(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
         )  # fmt: skip
+        monkeypatch.setenv(PART, "1")  # nobody asks for the account
         return CliRunner().invoke(app, ["nodes", words[0], str(file), *words[1:]], input=answers)
 
     return invoke

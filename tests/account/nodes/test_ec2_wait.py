@@ -16,6 +16,7 @@ from ultracluster.account.nodes import ec2_wait
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.services import Managed
 from ultracluster.cli.main import app
+from ultracluster.cli.terminal import PART
 from ultracluster.config import load
 
 PARALLELCLUSTER = DEV.with_name("parallelcluster-p5.yaml")
@@ -106,6 +107,7 @@ def test_the_command_waits_for_the_new_instance(
         lambda *a, **k: wait(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
     )  # fmt: skip
     words = ["replace", str(copied(tmp_path, PARALLELCLUSTER.stem)), node_id(16), "--timeout", "10", "--json"]
+    monkeypatch.setenv(PART, "1")  # nobody asks for the account
     result = CliRunner().invoke(app, ["nodes", *words, "--yes"])
     assert result.exit_code == (0 if comes else 3), result.output
     assert json.loads(result.stdout)["outcomes"][0]["result"] == "accepted"

@@ -17,6 +17,7 @@ from ultracluster.account import aws
 from ultracluster.account.nodes.fleet import Fleet
 from ultracluster.cli import node_actions
 from ultracluster.cli.main import app
+from ultracluster.cli.terminal import PART
 from ultracluster.config import load
 from ultracluster.config.kubernetes import Karpenter
 from ultracluster.model import resolve
@@ -115,12 +116,11 @@ def test_the_command_replaces_instances_and_says_what_to_run_first(
     node = _instances({**names, "parallelcluster:queue-name": "gpu"}, 1)[0]
     head = _instances({**names, "parallelcluster:node-type": "HeadNode"}, 1)[0]
     file = copied(tmp_path, "parallelcluster-p5")
-    aws_account = account(load(file).environment.region)
-    monkeypatch.setattr(aws, "Account", lambda **_: aws_account)
-    ec2 = aws_account.client("ec2", "us-west-2")  # where the instances of this test are
-    aws_account._clients["ec2", aws_account.region] = aws_account._clients[
-        "ec2, once", aws_account.region
-    ] = ec2
+    made = account(load(file).environment.region)
+    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    ec2 = made.client("ec2", "us-west-2")  # where the instances of this test are
+    made._clients["ec2", made.region] = made._clients["ec2, once", made.region] = ec2
+    monkeypatch.setenv(PART, "1")  # nobody asks for the account
     result = CliRunner().invoke(app, ["nodes", "replace", str(file), node, head, "--yes", "--json"])
     assert result.exit_code == 1, result.output
     assert {outcome["node"]: outcome["result"] for outcome in json.loads(result.stdout)["outcomes"]} == {
