@@ -15,7 +15,7 @@ from needs import need
 from project import ROOT
 from typer.testing import CliRunner
 
-from ultracluster.account import aws, preflight
+from ultracluster.account import aws
 from ultracluster.account.preflight import Report, Row
 from ultracluster.cli import bootstrap
 from ultracluster.cli import preflight as command
@@ -233,7 +233,7 @@ def test_bootstrap_is_offered_on_a_terminal(
         stdin = Terminal()
 
     monkeypatch.setattr(aws, "Account", lambda **_: made)
-    monkeypatch.setattr(preflight, "preflight", ask)
+    monkeypatch.setattr("ultracluster.cli.preflight.ask", ask)
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(bootstrap, "sys", Sys)
     app = __import__("typer").Typer()

@@ -211,7 +211,7 @@ def test_a_process_that_is_killed_leaves_its_intent(
     def killed(*_: Any, **__: Any) -> Any:
         raise Killed
 
-    target = "ultracluster.capacity.buying.buy"
+    target = "ultracluster.cli.capacity_buy.purchase"
     if point == "before the call":
         monkeypatch.setattr(target, killed)
     else:

@@ -16,7 +16,6 @@ from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.output import Drawn
 from ultracluster.cli.progress import LateBar
 from ultracluster.cli.report import refuse
-from ultracluster.cli.sarif import sarif
 from ultracluster.cli.terminal import quiet
 from ultracluster.cli.workflow_annotations import annotation_lines
 from ultracluster.config import Finding, InvalidEnvironmentError, render
@@ -101,6 +100,8 @@ def validate(
         case "json":
             write_json("validate", {"environments": [_row(one) for one in found]})
         case "sarif":
+            from ultracluster.cli.sarif import sarif  # 5 ms, and `validate` is to answer in a blink
+
             typer.echo(sarif(_each_once(found)))
         case "github":
             for line in annotation_lines(_each_once(found)):
