@@ -113,7 +113,7 @@ MEMBERS = {
     ),
     "job list": (
         "job_queue.list_jobs",
-        "Your jobs that wait, run, or ended not long ago. Exit code 2 if the scheduler cannot be asked.",
+        "List your jobs: pending, running, or ended lately. Exit code 2 if the scheduler cannot be asked.",
     ),
     "job logs": ("job_queue.logs", "Print what a job printed."),
     "job cancel": ("job_queue.cancel", "End jobs, after a question that shows them."),
@@ -163,7 +163,7 @@ MEMBERS = {
     "software mirror": (
         "release_mirror.mirror",
         (
-            "Copy the files and packages of a release to S3, verified; run it again to go on after an "
+            "Copy the files and packages of a release to S3, verified; run it again to resume after an "
             "interruption."
         ),
     ),
@@ -188,7 +188,7 @@ class Group(TyperGroup):
     """A group whose commands are imported when they are called: a list of them imports none."""
 
     words = ""
-    """That call the group; empty for the whole program."""
+    """Words that call the group; empty for the whole program."""
     _listing = False
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

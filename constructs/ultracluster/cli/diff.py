@@ -135,7 +135,7 @@ def _compared(
     templates: tuple[Path, Path] | None,
     profile: str | None,
 ) -> Comparison:
-    """What the command line names, both sides of it."""
+    """Both sides that the command line names."""
     ways = [way for way in (against, against_version, deployed or None, templates) if way is not None]
     if len(names) == 2 and not ways:
         old, new = (located(name, anywhere=True) for name in names)

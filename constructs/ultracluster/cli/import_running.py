@@ -14,7 +14,7 @@ from ultracluster.imports.surroundings import Asked
 def running_cluster(
     cluster: str, asked: Asked, kind: str | None, region: str | None, profile: str | None, parameters: Any
 ) -> Drafted:
-    """What the cluster is; exit code 2 where it cannot be asked.
+    """The cluster as a draft; exit code 2 where it cannot be asked.
 
     Args:
         parameters: content of its provisioning_parameters.json, if there is one.

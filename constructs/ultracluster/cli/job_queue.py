@@ -220,7 +220,7 @@ def list_jobs(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Your jobs that wait, run, or ended not long ago. Exit code 2 if the scheduler cannot be asked."""
+    """List your jobs: pending, running, or ended lately. Exit code 2 if the scheduler cannot be asked."""
     cluster = resolve(load_environment(environment))
     with _queue(cluster, profile, user, team) as queue:
         with working(ASKING):

@@ -20,7 +20,7 @@ from ultracluster.config.plain_text import one_line
 
 
 class Wait(Protocol):
-    """What is waited for."""
+    """Something that is waited for."""
 
     text: str
     done: int

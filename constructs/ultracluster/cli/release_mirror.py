@@ -67,7 +67,7 @@ def mirror(
     region: Annotated[str | None, typer.Option("--region", help="AWS Region of the bucket.")] = None,
     cache: CacheOption = None,
 ) -> None:
-    """Copy the files and packages of a release to S3, verified; run it again to go on after an interruption.
+    """Copy the files and packages of a release to S3, verified; run it again to resume after an interruption.
 
     With --for: the release of an environment, completed by its lock, for the systems and processors of its
     nodes, to its mirror. The packages that were chosen are recorded in the lock file of the release, by

@@ -1,4 +1,4 @@
-"""What `ultracluster users` and `apply users` share: an environment with accounts, and rows about them."""
+"""Parts that `ultracluster users` and `apply users` share: accounts of an environment, as rows."""
 
 from __future__ import annotations
 
