@@ -191,7 +191,7 @@ def test_an_acceptance_of_nothing_is_told(files: tuple[str, str]) -> None:
     result = run("--templates", files[1], files[1], "--accept-data-loss", "s/R")
 
     assert result.exit_code == 0
-    assert "--accept s/R: no data is lost there, and no guard of data goes" in result.stderr
+    assert "--accept s/R: no data is lost there, and no data protection is removed" in result.stderr
     assert "nothing changes" in result.stdout
 
 

@@ -107,7 +107,7 @@ def diff(
     changes = blast_radius(comparison.before, comparison.after, renamed_to=comparison.renamed_to)
     report = Report(comparison, changes, accepted)
     for resource in sorted(accepted - report.acceptable):
-        typer.echo(f"--accept {resource}: no data is lost there, and no guard of data goes", err=True)
+        typer.echo(f"--accept {resource}: no data is lost there, and no data protection is removed", err=True)
     if html is not None:
         write_html(html, radius_page(report))
     if as_json:
