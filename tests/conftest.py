@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from assemblies import Synthesised
 
+# Fixtures import what only their tests use: a run of one file, or a quick one, starts without it. What is
+# synthesised is kept only where no source changed since START, so the package comes after it.
 START = time.time()
 NO_INPUT = pytest.StashKey[bool]()
 OWN_CACHE = pytest.StashKey[str]()

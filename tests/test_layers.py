@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,11 @@ from pathlib import Path
 
 import pytest
 from project import ROOT, SHIPPED
+
+import ultracluster
+from ultracluster.cli.rules_page import rules_page
+from ultracluster.config.schema import PUBLISHED, environment_schema
+from ultracluster.software import release_names
 
 pytestmark = pytest.mark.slow
 
@@ -63,8 +69,6 @@ def test_commands_import_at_the_top() -> None:
 
 @pytest.mark.slow
 def test_every_public_name_is_there() -> None:
-    import ultracluster
-
     for name in ultracluster.__all__:
         # aws_cdk has an Environment, too
         assert getattr(ultracluster, name).__name__ == {"EnvironmentConfig": "Environment"}.get(name, name)
@@ -86,12 +90,6 @@ def test_no_file_names_a_package_registry() -> None:
 
 
 def test_pages_written_from_the_code_are_up_to_date() -> None:
-    import json
-
-    from ultracluster.cli.rules_page import rules_page
-    from ultracluster.config.schema import PUBLISHED, environment_schema
-    from ultracluster.software import release_names
-
     assert json.loads(PUBLISHED.read_text()) == environment_schema(release_names()), "run `make generate`"
     assert (ROOT / "docs" / "rules.md").read_text() == rules_page(), "run `make generate`"
 
@@ -102,13 +100,7 @@ def test_environment_files_name_their_schema_in_the_first_line() -> None:
         schema = re.fullmatch(r"# yaml-language-server: \$schema=(\S+)", first)
 
         assert schema, file
-        assert (file.parent / schema[1]).resolve() == _published()
-
-
-def _published() -> Path:
-    from ultracluster.config.schema import PUBLISHED
-
-    return PUBLISHED.resolve()
+        assert (file.parent / schema[1]).resolve() == PUBLISHED.resolve()
 
 
 @pytest.mark.slow
@@ -117,7 +109,7 @@ def test_stacks_have_one_import_name() -> None:
     imports = re.compile(r"^\s*(from|import) stacks\b", re.MULTILINE)
     wrong = [file.name for file in (ROOT / "stacks").rglob("*.py") if imports.search(file.read_text())]
 
-    import ultracluster.stacks
+    from ultracluster import stacks  # starts the CDK's kernel
 
     assert wrong == []
-    assert Path(ultracluster.stacks.__file__).resolve() == ROOT / "stacks" / "__init__.py"
+    assert Path(str(stacks.__file__)).resolve() == ROOT / "stacks" / "__init__.py"

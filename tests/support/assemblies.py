@@ -24,6 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from project import ROOT
 
+from ultracluster.software.environment_lock import lock_file_of
+from ultracluster.software.lock import UnknownReleaseError, release_file
+
 if TYPE_CHECKING:
     from ultracluster.config import Environment
 
@@ -189,9 +192,6 @@ def source_files(root: Path) -> Iterator[Path]:
 
 def environment_digest(environment: Environment) -> str:
     """A digest of an environment: its values, where it lies, and the content of the files that it names."""
-    from ultracluster.software.environment_lock import lock_file_of
-    from ultracluster.software.lock import UnknownReleaseError, release_file
-
     text = environment.model_dump_json(warnings=False)
     digest = hashlib.sha256(text.encode())
     digest.update(str(environment.file).replace(str(ROOT), "").encode())

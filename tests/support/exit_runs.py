@@ -74,14 +74,14 @@ def _command(app: Any, args: Any) -> str:
     plain = [word for word in words if not word.startswith("-")]
     before = _group(app)
     named = [*before, *plain]
-    from ultracluster.cli.habits import HABITS
+    from ultracluster.cli.habits import HABITS  # a run without commands loads none of them
 
     return next((" ".join(named[:size]) for size in (2, 1) if " ".join(named[:size]) in HABITS), "")
 
 
 def _group(app: Any) -> list[str]:
     """The word before an app that is one command of the first level: `connect`."""
-    from ultracluster.cli.commands import COMMANDS
+    from ultracluster.cli.commands import COMMANDS  # as above
 
     alone = [one.callback for one in getattr(app, "registered_commands", [])]
     for name, row in COMMANDS.items():

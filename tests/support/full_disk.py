@@ -13,6 +13,10 @@ from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from ultracluster.cli.main import app
+
 PAGES = 4096
 FREE = (0, 1)
 """Pages that a command may write before the disk is full."""
@@ -20,10 +24,6 @@ FREE = (0, 1)
 
 def main() -> None:
     folder, commands = Path(sys.argv[1]), json.loads(sys.argv[2])
-    from typer.testing import CliRunner
-
-    from ultracluster.cli.main import app
-
     for words, free in product(commands, FREE):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], check=True)
         _fill(folder, free)

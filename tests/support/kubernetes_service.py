@@ -10,9 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from hyperpod_service import account, answer
 
 from ultracluster.account.aws import Account
@@ -99,13 +104,6 @@ def tls_server(folder: Path, handler: type[BaseHTTPRequestHandler]) -> Iterator[
 
 def certificate(folder: Path) -> tuple[Path, Path]:
     """A key and a certificate for 127.0.0.1 that nobody but this test trusts."""
-    from ipaddress import ip_address
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")])
     now = datetime.now(UTC)

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from assemblies import keep_in, templates_alone
+
 from iam_proof.allow_list import AllowList, names_of_file, rows
 from iam_proof.environments import NAMES, config_of, rows_for, worlds_of
 from iam_proof.evaluator import Evaluator, why_not_here
@@ -48,8 +50,6 @@ def line(verdict: Verdict) -> str:
 
 
 def main(names: Sequence[str]) -> int:
-    from assemblies import keep_in, templates_alone
-
     if missing := why_not_here():
         sys.stderr.write(f"{missing}\n")
         return 2
