@@ -78,7 +78,7 @@ TASKS = {
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    build(folder / "site", folder / "work")
+    build(folder / "site", folder / "work", jobs="1")
     return folder / "site"
 
 
@@ -121,6 +121,24 @@ def test_every_page_can_be_reached(site: Path) -> None:
 
     assert [name for name in names if name not in near] == []
     assert [file for file in site.rglob("*.html") if len(text_of(file)) < 500] == []
+
+
+def test_the_menu_of_each_page_marks_that_page(site: Path) -> None:
+    """Pages beside each other share a menu; each says where it is, and has no link to itself."""
+    wrong: list[str] = []
+    for file in (
+        site / page.relative_to(DOCS).with_suffix(".html")
+        for page in DOCS.rglob("*.md")
+        if page.stem != "index"
+    ):
+        menu = text_of(file).partition('<div class="sidebar-tree">')[2].partition("</aside>")[0]
+        marks = len(re.findall(r'current-page"><a class="current reference internal" href="#">', menu))
+        if marks != 1:
+            wrong.append(f"{file.relative_to(site)}: {marks}")
+        if file.name in re.findall(r'href="([^"/]*")', menu):
+            wrong.append(f"{file.relative_to(site)}: a link to itself")
+
+    assert wrong == []
 
 
 def test_nothing_is_loaded_from_elsewhere_and_all_of_it_is_there(site: Path) -> None:

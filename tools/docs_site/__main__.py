@@ -18,8 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 
 
-def build(site: Path, work: Path) -> None:
+def build(site: Path, work: Path, *, jobs: str = "auto") -> None:
     """Write the site to `site`, with `work` for what it is made of; where that fails, an older one stays.
+
+    Args:
+        jobs: processes of Sphinx: each has to be given what the others read, and computes some of it again.
 
     Raises:
         PageError: something else lies there, a page or a link is wrong, or Sphinx warns of something.
@@ -32,40 +35,22 @@ def build(site: Path, work: Path) -> None:
         raise PageError(f"{site} is there and is no site: name another folder")
     sources, made = work / "sources", work / "html"
     Sources(ROOT, sources).write()
-    pages(sources, made, work / "trees")
+    pages(sources, made, work / "trees", jobs)
     shutil.rmtree(site, ignore_errors=True)
     site.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(made, site)
 
 
-def pages(sources: Path, site: Path, trees: Path) -> None:
+def pages(sources: Path, site: Path, trees: Path, jobs: str = "auto") -> None:
     """Let Sphinx make pages of the sources.
 
     Raises:
         PageError: Sphinx warns of something.
     """
     shutil.rmtree(site, ignore_errors=True)
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "--quiet",
-        "--no-color",
-        "--fresh-env",
-        "--fail-on-warning",
-        "--jobs",
-        "auto",
-    ]
-    command += [
-        "--builder",
-        "html",
-        "--conf-dir",
-        str(HERE),
-        "--doctree-dir",
-        str(trees),
-        str(sources),
-        str(site),
-    ]
+    options = ["--quiet", "--no-color", "--fresh-env", "--fail-on-warning", "--jobs", jobs]
+    options += ["--builder", "html", "--conf-dir", str(HERE), "--doctree-dir", str(trees)]
+    command = [sys.executable, "-m", "sphinx", *options, str(sources), str(site)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     if done.returncode:
         raise PageError((done.stderr or done.stdout).replace(f"{sources}/", "").rstrip())

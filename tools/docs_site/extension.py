@@ -67,6 +67,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(Names)
     app.add_search_language(English)
     app.connect("html-page-context", _fold_menu, priority=400)  # before the theme writes it
+    app.connect("html-page-context", _share_menu, priority=600)  # after it
     app.connect("html-page-context", _add_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -77,10 +78,61 @@ def _draw(writer: Any, node: Mermaid) -> None:
     raise nodes.SkipNode
 
 
-def _fold_menu(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: Any) -> None:
+def _fold_menu(app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: Any) -> None:
     """Pages of a folder stand in the menu of that folder only: two hundred on each take two minutes."""
     whole = context["toctree"]
-    context["toctree"] = lambda **wanted: whole(**(wanted | {"collapse": True}))
+    context["toctree"] = lambda **wanted: "" if _shared(app, page) else whole(**(wanted | {"collapse": True}))
+
+
+def _share_menu(app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: Any) -> None:
+    """Keep the theme's menu for the pages beside this one; a third of the time of the build."""
+    if shared := _shared(app, page):
+        context["furo_navigation_tree"] = shared
+        return
+    before, entry, after = _split(_CURRENT, context["furo_navigation_tree"])
+    if entry and _OPEN in before:
+        above, _, beside = before.rpartition(_OPEN)
+        plain = rf'<li class="\1"><a class="reference internal" href="{_name(page)}">'
+        _menus[_place(app, page)] = f"{above}<ul>{beside}{_CURRENT.sub(plain, entry)}{after}"
+
+
+_OPEN = '<ul class="current">'
+_CURRENT = re.compile(
+    r'<li class="(toctree-l\d) current current-page"><a class="current reference internal" href="#">'
+)
+"""The list of a page in its own menu, and its entry there."""
+_menus: dict[tuple[str, ...], str] = {}
+"""By folder and the pages above: the menu of a page there that has none below it, without its marks."""
+
+
+def _shared(app: Sphinx, page: str) -> str:
+    """The menu that a page beside this one had, with the marks of this page; empty where there is none."""
+    if app.env.toctree_includes.get(page):
+        return ""
+    plain = re.compile(
+        rf'<li class="(toctree-l\d)"><a class="reference internal" href="{re.escape(_name(page))}">'
+    )
+    before, entry, after = _split(plain, _menus.get(_place(app, page), ""))
+    marked = r'<li class="\1 current current-page"><a class="current reference internal" href="#">'
+    above, _, beside = before.rpartition("<ul>")
+    return f"{above}{_OPEN}{beside}{plain.sub(marked, entry)}{after}" if entry else ""
+
+
+def _split(entry: re.Pattern[str], menu: str) -> tuple[str, str, str]:
+    """What is before an entry that is there once, the entry, and the rest; else nothing."""
+    found = list(entry.finditer(menu))
+    if len(found) != 1:
+        return "", "", ""
+    return menu[: found[0].start()], found[0][0], menu[found[0].end() :]
+
+
+def _name(page: str) -> str:
+    return f"{page.rpartition('/')[2]}.html"
+
+
+def _place(app: Sphinx, page: str) -> tuple[str, ...]:
+    above = sorted(one for one, below in app.env.toctree_includes.items() if page in below)
+    return (page.rpartition("/")[0], *above)
 
 
 def _add_scripts(app: Sphinx, _page: str, _template: str, _context: Any, tree: nodes.document | None) -> None:
