@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import cpu_time
 import pytest
+from project import ROOT
 
 from benchmarks import suite
 
@@ -91,3 +93,11 @@ def test_processes_are_read_once_for_each_file(tmp_path: Path, monkeypatch: pyte
     plugin._write()
     rows = [line.split(",")[:3] for line in (tmp_path / "times.csv").read_text().splitlines()]
     assert rows[1:] == [["a.py", "2", "1.00"], ["b.py", "1", "2.50"]]
+
+
+def test_files_that_start_first_exist() -> None:
+    """A file that was moved would start among the last, and one worker would end the run alone."""
+    table = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8").partition("LONGEST_FIRST = (")[2]
+    names = re.findall(r'"(\w+/test_\w+\.py)"', table.partition("\n)\n")[0])
+    assert len(names) > 20
+    assert [name for name in names if not any((ROOT / at / name).is_file() for at in ("", "tests"))] == []

@@ -119,7 +119,7 @@ def _shared(app: Sphinx, page: str) -> str:
 
 
 def _split(entry: re.Pattern[str], menu: str) -> tuple[str, str, str]:
-    """What is before an entry that is there once, the entry, and the rest; else nothing."""
+    """Parts of a menu: before an entry that is there once, the entry, and the rest; else empty texts."""
     found = list(entry.finditer(menu))
     if len(found) != 1:
         return "", "", ""
