@@ -59,7 +59,8 @@ node::fresh() {
 # A p5 node of group `gpu` as HyperPod hands it over, the image with Slurm and without a mount on its eight disks.
 node::make() {
   local index
-  mkdir -p "$ULTRACLUSTER_ROOT"/{etc,run,proc/self,proc/sys/net/ipv4/neigh/default,opt/ml/config,opt/slurm/etc} \
+  # the folders of logs and locks, too: each run would make them (first boots begin without)
+  mkdir -p "$ULTRACLUSTER_ROOT"/{etc,run/ultracluster,var/log/{ultracluster,provision},proc/self,proc/sys/net/ipv4/neigh/default,opt/ml/config,opt/slurm/etc} \
     "$FAKE"/{lvm,modules} "$FAKE"/units/{slurmd,slurmctld,munge}
   echo '25 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw' >"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   printf 'MemTotal:       2000000000 kB\nHugePages_Total:       0\nHugepagesize:       2048 kB\n' >"$ULTRACLUSTER_ROOT/proc/meminfo"

@@ -27,7 +27,7 @@ remembered::identify() {
   printf -v KEY '%s\n' "$KEY" "$NODE_OS" "$NODE_ARCH" "$CLUSTER_RELEASE" "$CLUSTER_MIRROR" "$CLUSTER_LOCKED" "$NODE_INSTANCE_TYPE"
   if remembered::find release; then
     # shellcheck disable=SC2329
-    release::read() { cat "$FOUND" >"$2"; }
+    release::read() { printf '%s\n' "$(<"$FOUND")" >"$2"; }
   else
     # The same under another name
     eval "remembered::$(declare -f release::read)"
