@@ -5,16 +5,14 @@
 REAL_COMMANDS+=(setsid)
 
 # A p5.48xlarge in order, with the facts that its boot left; built once for all tests of a file.
+built() { TEMPLATE=$BATS_FILE_TMPDIR/healthy; }
+
 scenario() {
-  local -r built=$BATS_FILE_TMPDIR/healthy
-  [[ -e $built ]] || {
-    healthy_node
-    mkdir "$built"
-    cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$SANDBOX/bin" "$built"
-    return
-  }
-  # A command of the scenario is in the place of a link to the fake that all tests share.
-  cp -a --remove-destination "$built/." "$SANDBOX"
+  local -r healthy=$BATS_FILE_TMPDIR/healthy
+  [[ $TEMPLATE != "$healthy" ]] || return 0
+  healthy_node
+  mkdir "$healthy"
+  cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$SANDBOX/bin" "$healthy"
 }
 
 healthy_node() {

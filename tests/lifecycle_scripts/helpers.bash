@@ -50,9 +50,13 @@ sandbox::make() {
   ln -s "$BATS_TEST_DIRNAME"/fakes/* "$1/bin"
 }
 
-# node::fresh: root, fakes and cluster.json are those of a new node.
+# node::fresh: root, fakes and cluster.json are those of a new node, or of what a file's scenario has built on it before (`built`
+# sets TEMPLATE to its folder). A command there is in the place of a link to the fake that all tests share.
 node::fresh() {
-  cp -a "$BATS_FILE_TMPDIR/node/." "$SANDBOX"
+  TEMPLATE=$BATS_FILE_TMPDIR/node
+  if declare -F built >/dev/null; then built; fi
+  [[ -e $TEMPLATE ]] || TEMPLATE=$BATS_FILE_TMPDIR/node
+  cp -a --remove-destination "$TEMPLATE/." "$SANDBOX"
   node::cluster_json
 }
 

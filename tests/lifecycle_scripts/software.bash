@@ -31,17 +31,15 @@ scenario() {
 }
 
 # The node, made once for all tests of a file that begin with the same.
+built() { TEMPLATE=$BATS_FILE_TMPDIR/node-${HAVE:-}-${BUNDLED:-}; }
+
 software::node() {
   local -r made=$BATS_FILE_TMPDIR/node-${HAVE:-}-${BUNDLED:-}
-  if [[ ! -e $made ]]; then
-    software::make_node
-    mkdir "$made.new"
-    cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$made.new"
-    mv "$made.new" "$made"
-    return
-  fi
-  rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
-  cp -a "$made/." "$SANDBOX"
+  [[ $TEMPLATE != "$made" ]] || return 0
+  software::make_node
+  mkdir "$made.new"
+  cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$made.new"
+  mv "$made.new" "$made"
 }
 
 software::make_node() {
