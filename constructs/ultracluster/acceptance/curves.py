@@ -77,7 +77,7 @@ def gate(instance_type: str, scope: Scope) -> Gate | None:
 
 
 def scope_of(nodes: int) -> Scope | None:
-    """Return which gates a run on so many nodes is for; three nodes have none."""
+    """Return which gates a run on this many nodes is for; three nodes have none."""
     if nodes >= FEWEST_FABRIC_NODES:
         return "fabric"
     scopes: dict[int, Scope] = {1: "single", 2: "two nodes"}

@@ -20,7 +20,7 @@ _ONE_ULTRASERVER = """\
 
 
 def neuron_values(kind: InstanceType, nodes: int, name: str) -> dict[str, object]:
-    """Return what neuron_mpijob.yaml has besides the values of the other job.
+    """Return values of neuron_mpijob.yaml that the other job does not have.
 
     Raises:
         ValueError: how many NeuronCores the type has is not known.

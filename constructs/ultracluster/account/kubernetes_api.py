@@ -182,7 +182,7 @@ def token(account: Account, cluster: str) -> str:
 
 
 def is_node(item: dict[str, Any], node: Node) -> bool:
-    """Return whether an object of the API is a node of ours: by its instance id."""
+    """Return whether an object of the API is one of our nodes, by its instance id."""
     spec, metadata = item.get("spec", {}), item.get("metadata", {})
     names = (str(spec.get("providerID", "")).rpartition("/")[2], str(metadata.get("name", "")))
     return bool(node.id) and any(name == node.id or name.endswith(f"-{node.id}") for name in names)

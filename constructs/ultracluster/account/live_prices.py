@@ -186,7 +186,7 @@ _SIMPLE: dict[str, tuple[str, dict[str, str], str, PriceUnit]] = {
 
 
 def _fsx_words(kind: str, name: str) -> tuple[str, ...]:
-    """Return what tells one product of FSx from the others; empty where that is not known.
+    """Return words that only one product of FSx has; empty where they are not known.
 
     The list has no documented attribute for it, so all that it says is searched; see `_listed` for what is
     done with an answer that is not clear.

@@ -21,7 +21,7 @@ _DESIRED = "Desired"
 
 
 def judge_restore(cluster: LiveCluster, groups: Mapping[str, NodeGroup], name: str) -> Outcome:
-    """Return whether a group can be brought back now: `would`, `already` or `refused`.
+    """Return whether a group can be restored now: `would`, `already` or `refused`.
 
     Args:
         cluster: as it is.

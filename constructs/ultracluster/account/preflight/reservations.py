@@ -209,7 +209,7 @@ def _placement(identifier: str, found: Mapping[str, Any], name: str, group: Node
 
 
 def _block(situation: Situation, identifier: str, block: str) -> Iterator[Row]:
-    """Yield how the hardware of a block is; EC2 tells it of UltraServers."""
+    """Yield the state of hardware of a block, which EC2 reports for UltraServers."""
     answer = situation.client("ec2").describe_capacity_block_status(CapacityBlockIds=[block])
     for status in answer.get("CapacityBlockStatuses", []):
         gone, link = status.get("TotalUnavailableCapacity", 0), status.get("InterconnectStatus", "")

@@ -28,7 +28,7 @@ class Usage:
         self._cluster = cluster
 
     def of(self, need: Need) -> float | None:
-        """Return what else is in use; None where no cheap call tells.
+        """Return what else is in use; None where no cheap call has it.
 
         Raises:
             botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError: it cannot be read.

@@ -19,7 +19,7 @@ _KINDS = {"LUSTRE": "lustre", "OPENZFS": "openzfs"}
 
 
 def around(account: Account, document: Mapping[str, Any], cluster: str, notes: Notes) -> Surroundings:
-    """Return what the account says of everything that a cluster names.
+    """Return the state in the account of everything that a cluster names.
 
     Args:
         document: all that is known of the cluster so far; ids are found wherever they stand in it.

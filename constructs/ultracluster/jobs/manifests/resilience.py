@@ -196,7 +196,7 @@ def _variables(kind: Kind) -> dict[str, str]:
 
 
 def image_note(job: PyTorchJob) -> str:
-    """Return what the image must have besides PyTorch."""
+    """Return what the image must have in addition to PyTorch."""
     asked = job.resilience
     packages = list(packages_of_image(asked.kind)) if asked else []
     if job.checkpoints_to:

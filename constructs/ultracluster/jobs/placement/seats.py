@@ -77,7 +77,7 @@ def read_nodes(text: str) -> dict[str, str]:
 
 
 def ask_slurm(fleet: Fleet, script: str) -> dict[str, str]:
-    """Return what Slurm says of nodes, asked on the node where people log in.
+    """Return addresses by names of Slurm, asked on the node where people log in.
 
     Raises:
         AccountError: it does not answer.

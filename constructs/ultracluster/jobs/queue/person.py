@@ -56,7 +56,7 @@ def person_of(environment: Environment, wanted: str, identity: str = "") -> str:
 
 
 def no_such_user(environment: Environment, wanted: str) -> str:
-    """Return what is said of a name that no user has, with those that there are."""
+    """Return the error for a name that no user has, with the names of users."""
     near = difflib.get_close_matches(wanted, environment.users, 1)
     known = ", ".join(near or sorted(environment.users)[:8])
     there_is = f"but {known}" if known else "the environment has no `users`"
@@ -64,7 +64,7 @@ def no_such_user(environment: Environment, wanted: str) -> str:
 
 
 def _is(identity: str, principal: str) -> bool:
-    """Return whether who asks may be that principal. An assumed role is told without its path."""
+    """Return whether who asks may be that principal. An assumed role has no path here."""
     assumed = _ASSUMED.fullmatch(identity)
     if assumed is None:
         return fnmatchcase(identity, _literal(principal))

@@ -316,7 +316,7 @@ class KubernetesQueue:
         return of_job(kind, job, pods)
 
     def _workloads(self, namespace: str) -> list[Manifest]:
-        """Return what Kueue says of the jobs of a namespace; nothing where it is not, or not to be read."""
+        """Return the workloads of Kueue in a namespace; none where it is not installed or cannot be read."""
         if scheduler_of(self._cluster) not in ("kueue", "task-governance") or self._workloads_at is None:
             return []
         for version in (self._workloads_at,) if self._workloads_at else _WORKLOADS:

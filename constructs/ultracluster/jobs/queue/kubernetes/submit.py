@@ -85,7 +85,7 @@ def _try(api: KubernetesApi, one: Manifest, documents: JobDocuments) -> None:
 
 
 def _clear(api: KubernetesApi, one: Manifest, error: RefusedError) -> bool:
-    """Return whether what was in the way is gone: it was left by a submission whose job never came."""
+    """Return whether what was in the way is deleted: a submission left it whose job never came."""
     there = _find(api, one) if error.status == HTTPStatus.CONFLICT and kind_of(one) is None else None
     annotations: Manifest = ((there or {}).get("metadata") or {}).get("annotations") or {}
     kind, _, name = str(annotations.get(JOB, "")).partition("/")
