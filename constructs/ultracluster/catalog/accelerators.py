@@ -72,4 +72,4 @@ def _memory_gib(instance_type: InstanceType) -> float:
 def _plain(name: str) -> str:
     """Without the maker, blanks and signs, in small letters: "h100" for "NVIDIA H100"."""
     small = re.sub(r"[^a-z0-9]", "", name.lower())
-    return next((small.removeprefix(one) for one in _MAKERS if small.startswith(one)), small)
+    return next((small.removeprefix(maker) for maker in _MAKERS if small.startswith(maker)), small)

@@ -108,7 +108,7 @@ def hyperpod_kubernetes_agreed() -> str:
 
 def hyperpod_kubernetes_pages() -> tuple[tuple[str, str, str], ...]:
     """AWS's pages on HyperPod and Kubernetes: title, last release, and date of the page or of its reading."""
-    return tuple((one["page"], one["last"], one["date"]) for one in _document()["kubernetes"]["pages"])
+    return tuple((page["page"], page["last"], page["date"]) for page in _document()["kubernetes"]["pages"])
 
 
 def training_operator_floor(resilience: str) -> str:

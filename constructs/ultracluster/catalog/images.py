@@ -189,14 +189,14 @@ def newest(
             of HyperPod its number (`2.1.0`).
     """
     matching = [
-        one
-        for one in images()
-        if one.family == family
-        and not one.own
-        and one.arch == arch
-        and os in (None, one.os)
-        and kubernetes in (None, one.kubernetes)
-        and (release is None or release == one.version or _same_release(one.release, release))
+        image
+        for image in images()
+        if image.family == family
+        and not image.own
+        and image.arch == arch
+        and os in (None, image.os)
+        and kubernetes in (None, image.kubernetes)
+        and (release is None or release == image.version or _same_release(image.release, release))
     ]
     return matching[-1] if matching else None
 
@@ -205,14 +205,14 @@ def newest(
 def volume_group(family: str) -> str | None:
     """The LVM volume group that the newest image of a family makes of all local disks, and mounts where the
     data volume would be; None where it makes none, or where that is not known."""
-    found = [one for one in images() if one.family == family and not one.own]
+    found = [image for image in images() if image.family == family and not image.own]
     fact = found[-1].fact("second_volume") if found else None
     return fact.value if fact and isinstance(fact.value, str) else None
 
 
 def own_image(name: str) -> Image | None:
     """A team's own image, by the id or parameter that environments write; None where it has no record."""
-    return next((one for one in reversed(images()) if one.own and one.name == name), None)
+    return next((image for image in reversed(images()) if image.own and image.name == name), None)
 
 
 def _same_release(release: str, other: str) -> bool:

@@ -91,18 +91,18 @@ def metric(name: str) -> Metric:
 
 def series_names(job: str) -> tuple[str, ...]:
     """Names that a scrape job keeps, sorted; without those that the agent makes itself."""
-    kept = (one for one in metrics().values() if exporters()[one.exporter].job == job)
+    kept = (metric for metric in metrics().values() if exporters()[metric.exporter].job == job)
     return tuple(sorted(name for one in kept for name in one.series_names))
 
 
 def jobs() -> tuple[str, ...]:
     """Scrape jobs, in the catalogue's order."""
-    return tuple(dict.fromkeys(one.job for one in exporters().values() if one.job != "*"))
+    return tuple(dict.fromkeys(exporter.job for exporter in exporters().values() if exporter.job != "*"))
 
 
 @cache
 def _by_series() -> Mapping[str, Metric]:
-    return {name: one for one in metrics().values() for name in one.series_names}
+    return {name: metric for metric in metrics().values() for name in metric.series_names}
 
 
 @cache

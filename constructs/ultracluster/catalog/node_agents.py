@@ -65,10 +65,12 @@ class Agent:
         codes = {f"{fault.check}:{code}" for code in fault.codes}
         if fault.check == "xid" and fault.line and "Xid (" not in fault.line:
             return ()
-        found = tuple(one for one in self.reports if one.fault in codes and not _elsewhere(one, fault))
+        found = tuple(
+            report for report in self.reports if report.fault in codes and not _elsewhere(report, fault)
+        )
         if found or fault.check != "xid" or not fault.codes[0].isdecimal():
             return found
-        return tuple(one for one in self.reports if one.fault == "xid:*")
+        return tuple(report for report in self.reports if report.fault == "xid:*")
 
 
 def _elsewhere(report: Report, fault: Fault) -> bool:
@@ -80,8 +82,8 @@ def _elsewhere(report: Report, fault: Fault) -> bool:
 def node_agents() -> tuple[Agent, ...]:
     """Every agent."""
     return tuple(
-        record(Agent, one, reports=tuple(record(Report, row, kind=row["as"]) for row in one["reports"]))
-        for one in catalog_file("node_agents")["agents"]
+        record(Agent, agent, reports=tuple(record(Report, row, kind=row["as"]) for row in agent["reports"]))
+        for agent in catalog_file("node_agents")["agents"]
     )
 
 

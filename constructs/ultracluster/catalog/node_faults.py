@@ -103,7 +103,7 @@ def generations() -> tuple[Generation, ...]:
 def generations_of(accelerators: Iterable[str]) -> tuple[str, ...]:
     """Names of the generations of such accelerators; nothing for one that the table does not know."""
     names = set(accelerators)
-    return tuple(one.name for one in generations() if names & set(one.accelerators))
+    return tuple(generation.name for generation in generations() if names & set(generation.accelerators))
 
 
 def about_faults() -> dict[str, str]:

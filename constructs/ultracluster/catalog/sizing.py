@@ -89,4 +89,4 @@ def _ultraserver(instance_type: InstanceType, nodes: int) -> UltraServer | None:
     sizes = sorted(
         (ultraservers()[name] for name in instance_type.ultraserver), key=lambda one: -one.instances
     )
-    return next((one for one in sizes if nodes and nodes % one.instances == 0), None)
+    return next((size for size in sizes if nodes and nodes % size.instances == 0), None)

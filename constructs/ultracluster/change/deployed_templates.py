@@ -72,7 +72,7 @@ def protected_stacks(account: Account, stacks: Collection[str]) -> tuple[set[str
     for name in stacks:
         try:
             answer: dict[str, Any] = cloudformation.describe_stacks(StackName=name)
-            if any(one.get("EnableTerminationProtection") for one in answer["Stacks"]):
+            if any(stack.get("EnableTerminationProtection") for stack in answer["Stacks"]):
                 found.add(name)
         except AWS_ERRORS as error:
             unknown.setdefault(explain(error), []).append(name)

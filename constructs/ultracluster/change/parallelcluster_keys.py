@@ -107,7 +107,7 @@ def _element(elements: Any, key: str, name: str) -> Json | None:
     if not isinstance(elements, list):
         return None
     rows = [as_mapping(one) for one in cast("list[Any]", elements)]
-    named = next((one for one in rows if one.get(key) == name), None)
+    named = next((row for row in rows if row.get(key) == name), None)
     if named is None and name.isdigit() and int(name) < len(rows):
         return rows[int(name)]
     return named

@@ -192,8 +192,8 @@ class _Update:
 
     def _pools_with_nodes(self) -> list[str]:
         pools = _list(as_mapping(self._before.get("LoginNodes")).get("Pools"))
-        rows = [as_mapping(one) for one in pools]
-        return [as_text(one.get("Name")) for one in rows if _count(one.get("Count"), 1)]
+        rows = [as_mapping(pool) for pool in pools]
+        return [as_text(row.get("Name")) for row in rows if _count(row.get("Count"), 1)]
 
     def _stopped(
         self, changed: Changed, *, because: str = "", instead: str = "", login: list[str] | None = None
@@ -243,7 +243,7 @@ def _refused(changed: Changed, because: str = "") -> Ruling:
 
 
 def _count_of(pools: list[str]) -> str:
-    each = " and ".join(f"`{one}`" for one in pools)
+    each = " and ".join(f"`{pool}`" for pool in pools)
     return f"`count: 0` for the login group{'s' if len(pools) > 1 else ''} {each}"
 
 
@@ -273,7 +273,7 @@ def _yes(value: Any) -> bool:
 
 
 def _at_home(elements: tuple[Any, ...]) -> bool:
-    return any(as_mapping(one).get("MountDir") in ("home", "/home") for one in elements)
+    return any(as_mapping(element).get("MountDir") in ("home", "/home") for element in elements)
 
 
 def _only(changed: Changed, allowed: list[str]) -> bool:

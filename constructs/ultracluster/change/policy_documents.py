@@ -85,7 +85,7 @@ def _by_action(found: list[Grant]) -> list[str]:
 
 def _not_covered(grants: list[Grant], by: list[Grant]) -> list[Grant]:
     equal = set(by)
-    rest = [one for one in dict.fromkeys(grants) if one not in equal]
+    rest = [grant for grant in dict.fromkeys(grants) if grant not in equal]
     if len(rest) * len(by) > _MOST * 1000:
         return rest
     return [one for one in rest if not any(_covers(other, one) for other in by if other.effect == one.effect)]
@@ -109,7 +109,7 @@ def _matches(pattern: str, value: str) -> bool:
 @cache
 def _regex(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"([*?])", pattern)
-    return re.compile("".join({"*": ".*", "?": "."}.get(one, re.escape(one)) for one in parts), re.DOTALL)
+    return re.compile("".join({"*": ".*", "?": "."}.get(part, re.escape(part)) for part in parts), re.DOTALL)
 
 
 @cache
@@ -155,7 +155,7 @@ def _principals(value: Any) -> list[str]:
     if not isinstance(value, dict) or not value:
         return ["*"] if value == "*" else _texts(value)
     kinds = cast("dict[str, Any]", value)
-    found = [f"{kind}:{one}" for kind, ones in kinds.items() for one in _texts(ones)]
+    found = [f"{kind}:{text}" for kind, ones in kinds.items() for text in _texts(ones)]
     return ["*" if one == "AWS:*" else one for one in found]
 
 
@@ -176,7 +176,7 @@ def _text(value: Any) -> str:
             return f"${{{inner}}}"
         if name == "Fn::GetAtt":
             parts = cast("list[Any]", inner) if isinstance(inner, list) else [inner]
-            if all(isinstance(one, str) for one in parts):
+            if all(isinstance(part, str) for part in parts):
                 return f"${{{'.'.join(parts)}}}"
         if name == "Fn::ImportValue" and isinstance(inner, str):
             return f"${{{inner}}}"

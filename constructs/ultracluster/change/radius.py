@@ -74,7 +74,7 @@ def _unprotected(stack: str) -> Change:
 
 def _left_behind(stack: str, template: Template, renamed_to: str) -> Change:
     resources = resources_of(template)
-    data = [name for name, one in resources.items() if held_data(as_text(one.get("Type")))]
+    data = [name for name, resource in resources.items() if held_data(as_text(resource.get("Type")))]
     holding = f", of which {len(data)} hold data" if data else ""
     reason = (
         "the stack is no longer part of the environment: a deploy leaves it as it is, with its "

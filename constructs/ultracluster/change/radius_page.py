@@ -163,4 +163,4 @@ def _row(alike: Sequence[Row], loud: bool) -> tuple[Element | str | list[Element
 
 
 def _notes(notes: Sequence[str]) -> Element | None:
-    return section("Notes", tag("ul", [tag("li", one) for one in notes], class_="notes")) if notes else None
+    return section("Notes", tag("ul", [tag("li", note) for note in notes], class_="notes")) if notes else None

@@ -41,7 +41,7 @@ def rings(resources: Mapping[str, Verdict], title: str) -> str:
     for verdict in Verdict:
         ElementTree.SubElement(root, "circle", _circle(_MIDDLE, _MIDDLE, radius(verdict)) | {"class": "ring"})
     for verdict in Verdict:
-        names = [name for name, one in resources.items() if one is verdict]
+        names = [name for name, resource in resources.items() if resource is verdict]
         for name, (x, y) in zip(names, places(verdict, len(names)), strict=False):
             dot = ElementTree.SubElement(
                 root, "circle", _circle(x, y, _DOT) | {"fill": _COLORS[verdict], "class": "dot"}

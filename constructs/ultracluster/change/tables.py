@@ -119,9 +119,9 @@ def _joined(rulings: list[Ruling]) -> Ruling:
     first, *others = rulings
     if not others:
         return first
-    reasons = [f"{one.reason}{in_order(one.order)}" for one in rulings[:-1]] + [rulings[-1].reason]
-    sources = dict.fromkeys(one.source for one in rulings)
-    earlier = tuple(step for one in rulings[:-1] for step in one.order)
+    reasons = [f"{ruling.reason}{in_order(ruling.order)}" for ruling in rulings[:-1]] + [rulings[-1].reason]
+    sources = dict.fromkeys(ruling.source for ruling in rulings)
+    earlier = tuple(step for ruling in rulings[:-1] for step in ruling.order)
     return replace(
         first,
         reason=". And: ".join(reasons),
@@ -214,7 +214,7 @@ def _lists_become(how: str, before: Any, after: Any) -> bool:
 
 def _texts(value: Any) -> list[str]:
     elements = cast("list[Any]", value) if isinstance(value, list) else []
-    return [json.dumps(one, sort_keys=True, default=str) for one in elements]
+    return [json.dumps(element, sort_keys=True, default=str) for element in elements]
 
 
 def _below(pattern: Steps, steps: Steps) -> bool:

@@ -52,9 +52,9 @@ def _protected(manifest: Path) -> dict[str, bool]:
     except (OSError, ValueError):
         return {}
     stacks = {
-        name: as_mapping(as_mapping(one).get("properties"))
-        for name, one in artifacts.items()
-        if as_mapping(one).get("type") == "aws:cloudformation:stack"
+        name: as_mapping(as_mapping(artifact).get("properties"))
+        for name, artifact in artifacts.items()
+        if as_mapping(artifact).get("type") == "aws:cloudformation:stack"
     }
     return {name: properties.get("terminationProtection") is True for name, properties in stacks.items()}
 

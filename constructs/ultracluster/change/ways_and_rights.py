@@ -143,9 +143,9 @@ def _lost_by(pair: Pair, role: str, old: list[Grant], new: list[Grant]) -> Itera
 
 
 def _granted(resources: Mapping[str, Json], role: str) -> Iterator[Grant]:
-    for name, one in resources.items():
-        if role in _roles_of(one, name):
-            properties = as_mapping(one.get("Properties"))
+    for name, resource in resources.items():
+        if role in _roles_of(resource, name):
+            properties = as_mapping(resource.get("Properties"))
             yield from grants(properties.get("PolicyDocument"))
             for inline in _listed(properties.get("Policies")):
                 yield from grants(as_mapping(inline).get("PolicyDocument"))
@@ -169,7 +169,7 @@ def _of_role(pair: Pair, role: str, found: list[Grant], text: str) -> Ruling:
     if not found:
         return Ruling(Verdict.IN_PLACE, "no right ends: the same ones, or more", _IAM)
     trust = as_mapping(pair.before_all.get(role, {}).get("Properties")).get("AssumeRolePolicyDocument")
-    services = {one.principal.removeprefix("Service:") for one in grants(trust)}
+    services = {grant.principal.removeprefix("Service:") for grant in grants(trust)}
     if services and services <= _NO_NODES:
         return Ruling(
             Verdict.IN_PLACE,

@@ -274,7 +274,7 @@ class Environment(Model):
         """Whether a file system or an accounting database is ours to make."""
         storage = self.storage
         return (
-            any(one.new for one in self.lustres.values())
+            any(lustre.new for lustre in self.lustres.values())
             or (storage.openzfs is not None and storage.openzfs.deployment != "existing")
             or self.makes_database
         )
@@ -300,7 +300,7 @@ class Environment(Model):
     @property
     def all_data_repositories(self) -> dict[str, dict[str, DataRepository]]:
         """Those of every Lustre file system that has some, by its name and then by folder."""
-        links = {name: dict(one.data_repositories) for name, one in self.lustres.items()}
+        links = {name: dict(lustre.data_repositories) for name, lustre in self.lustres.items()}
         return {name: own for name, own in links.items() if own}
 
     @property

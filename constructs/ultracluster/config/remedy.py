@@ -281,7 +281,7 @@ def flow(value: Any) -> str:
         return json.dumps(value)
     if isinstance(value, Mapping):
         rows = cast("Mapping[Any, Any]", value).items()
-        return "{" + ", ".join(f"{flow(key)}: {flow(one)}" for key, one in rows) + "}"
+        return "{" + ", ".join(f"{flow(key)}: {flow(row)}" for key, row in rows) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, cast("Sequence[Any]", value))) + "]"
     if isinstance(value, str):

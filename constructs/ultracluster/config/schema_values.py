@@ -48,7 +48,7 @@ def _lists(releases: Iterable[str]) -> dict[str, list[str]]:
 def _zones() -> set[str]:
     accelerated = [name for name, known in instance_types().items() if known.accelerator]
     found = {zone for known in regions().values() for zone in known.zone_ids}
-    return found.union(*(offered_zone_ids(name, one) for name in accelerated for one in regions()))
+    return found.union(*(offered_zone_ids(name, region) for name in accelerated for region in regions()))
 
 
 def _offer(field: dict[str, Any], definition: str) -> None:

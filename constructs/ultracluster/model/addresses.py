@@ -191,7 +191,7 @@ def address_budget(cluster: Cluster) -> AddressBudget:
     endpoints = [row for row in made_endpoints(cluster) if row.kind == "interface"]
     rows = [
         *nodes,
-        *(row for name, one in cluster.lustres.items() for row in _lustre(name, one.new)),
+        *(row for name, lustre in cluster.lustres.items() for row in _lustre(name, lustre.new)),
         *_openzfs(cluster.environment.storage),
         Row("interface endpoints", len(endpoints), 1, 1),
     ]
@@ -252,7 +252,7 @@ def _own_node(group: Group) -> tuple[int, int]:
     One for each interface but `efa-only`. On EKS the VPC CNI adds addresses for pods: as many as one
     interface holds is the estimate (its warm pool; EKS Best Practices Guide, "Amazon VPC CNI").
     """
-    plan = sum(one.kind != "efa-only" for one in group.interfaces) if group.interfaces else 1
+    plan = sum(interface.kind != "efa-only" for interface in group.interfaces) if group.interfaces else 1
     pods = (group.type.ipv4_per_interface if group.type else None) or 0
     return (max(plan, pods), plan) if group.traits.kubernetes else (plan, plan)
 

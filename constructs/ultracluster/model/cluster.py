@@ -213,7 +213,7 @@ class Cluster:
 
     def lustres_of(self, group: str) -> dict[str, LustreFacts]:
         """Those that the nodes of a group mount, or its pods."""
-        return {name: one for name, one in self.lustres.items() if one.mounted_by(group)}
+        return {name: lustre for name, lustre in self.lustres.items() if lustre.mounted_by(group)}
 
     def lustre_of(self, group: str) -> LustreFacts | None:
         """The first of those that a group mounts: where its jobs keep what they write."""
@@ -230,7 +230,7 @@ class Cluster:
     @property
     def mounts_differ(self) -> bool:
         """Whether some groups mount other Lustre file systems than others."""
-        return any(one.groups for one in self.lustres.values())
+        return any(lustre.groups for lustre in self.lustres.values())
 
     @property
     def kubernetes(self) -> Eks | HyperPodEks | None:

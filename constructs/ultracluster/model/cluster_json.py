@@ -143,7 +143,9 @@ def script_configuration(
 def _mounted(cluster: Cluster, groups: Sequence[str]) -> list[LustreFacts]:
     """The Lustre file systems of some groups; of all, without any."""
     return [
-        one for one in cluster.lustres.values() if not groups or any(one.mounted_by(name) for name in groups)
+        lustre
+        for lustre in cluster.lustres.values()
+        if not groups or any(lustre.mounted_by(name) for name in groups)
     ]
 
 

@@ -85,7 +85,7 @@ def words_of(cluster: Cluster) -> set[str]:
         words.add("secrets")
     if isinstance(settings, ParallelCluster) and cluster.with_role("login"):
         words.add("login-pools")
-    if any(one.efa for one in cluster.lustres.values()):
+    if any(lustre.efa for lustre in cluster.lustres.values()):
         words.add("lustre-efa")
     if writes_metrics(cluster):
         words.add("observability")

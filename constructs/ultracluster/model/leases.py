@@ -61,7 +61,7 @@ def asked_of(cluster: Cluster, kind: Literal["capacity-block", "training-plan"])
     """Ids of the leases of a kind whose end a node of the cluster asks for: none where it runs no scripts."""
     if not (cluster.traits.slurm and cluster.runs_scripts):
         return ()
-    return tuple(dict.fromkeys(one.id for one in leases(cluster) if one.kind == kind))
+    return tuple(dict.fromkeys(lease.id for lease in leases(cluster) if lease.kind == kind))
 
 
 def _lease(

@@ -40,8 +40,8 @@ def node_layouts(layouts: Sequence[Mapping[str, int]], instance_type: InstanceTy
     """Profiles of each GPU with their places, as `nvidia-smi mig -cgi` takes them; empty of a GPU that stays
     whole."""
     return [
-        ",".join(f"{profile}:{start}" for profile, start in places_on_gpu(instance_type, one) or ())
-        for one in layouts
+        ",".join(f"{profile}:{start}" for profile, start in places_on_gpu(instance_type, layout) or ())
+        for layout in layouts
     ]
 
 

@@ -103,7 +103,7 @@ def _on(mount: str) -> Homes:
 
 def group_names(user: User) -> tuple[str, ...]:
     """Names of a user's further groups, as they are written."""
-    return tuple(name for one in user.groups for name in ([one] if isinstance(one, str) else one))
+    return tuple(name for group in user.groups for name in ([group] if isinstance(group, str) else group))
 
 
 def named_groups(users: Mapping[str, User]) -> Iterator[tuple[YamlPath, str, int]]:

@@ -66,7 +66,7 @@ def perimeter_of_network(
         organization=asked.organization,
         accounts=asked.accounts,
         buckets=written,
-        read_buckets=tuple(one for one in dict.fromkeys(read_buckets) if one not in written),
+        read_buckets=tuple(bucket for bucket in dict.fromkeys(read_buckets) if bucket not in written),
         readable_buckets=asked.readable_buckets,
         reads_anywhere=network.egress == "nat",
         words=None if words is None else frozenset(words),
@@ -96,7 +96,7 @@ def named_buckets(environment: Environment) -> Iterator[str]:
 
 def read_only_buckets(environment: Environment) -> Iterator[str]:
     """Buckets that the file names and that are only read."""
-    yield from (one.bucket for one in _of_jobs(environment) if not one.write)
+    yield from (job.bucket for job in _of_jobs(environment) if not job.write)
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference:
         yield from settings.inference.model_buckets

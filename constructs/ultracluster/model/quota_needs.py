@@ -183,7 +183,7 @@ def _groups(cluster: Cluster, endpoints: int) -> int:
     return (
         (cluster.environment.network.security_group is None)
         + (endpoints > 0)
-        + sum(one.new is not None for one in cluster.lustres.values())
+        + sum(lustre.new is not None for lustre in cluster.lustres.values())
         + (storage.openzfs is not None and storage.openzfs.deployment != "existing")
         + 2 * (database is not None and database.kind == "rds-mysql")  # and the function that makes its user
         + (cluster.environment.network.vpc is None)  # the default group of a VPC

@@ -60,14 +60,14 @@ def users_document(cluster: Cluster, *, removals: Removals = "few") -> dict[str,
         "groups": [{"name": name, "gid": gid} for name, gid in found.groups.items()],
         "users": [
             {
-                "name": one.name,
-                "uid": one.uid,
-                "gid": one.gid,
-                "groups": list(one.groups),
-                "home": one.home,
-                "keys": list(one.keys),
+                "name": account.name,
+                "uid": account.uid,
+                "gid": account.gid,
+                "groups": list(account.groups),
+                "home": account.home,
+                "keys": list(account.keys),
             }
-            for one in found.accounts
+            for account in found.accounts
         ],
         "removals": removals,
     }
@@ -90,14 +90,16 @@ def lease_document(cluster: Cluster) -> dict[str, Any]:
         "stop_minutes": STOP_MINUTES,
         "leases": [
             {
-                "group": one.group,
-                "partition": one.partition,
-                "kind": one.kind,
-                "id": one.id,
-                "reclaimed_minutes": one.reclaimed_minutes,
-                "nodes": {"pattern": one.node_pattern} if one.node_pattern else {"instance_group": one.group},
+                "group": lease.group,
+                "partition": lease.partition,
+                "kind": lease.kind,
+                "id": lease.id,
+                "reclaimed_minutes": lease.reclaimed_minutes,
+                "nodes": {"pattern": lease.node_pattern}
+                if lease.node_pattern
+                else {"instance_group": lease.group},
             }
-            for one in leases(cluster)
+            for lease in leases(cluster)
         ],
     }
 

@@ -141,7 +141,11 @@ _PREPAID = "paid upfront, used or not"
 def _in_ultraservers(item: Item) -> Item:
     """Blocks of UltraServers are sold by the UltraServer."""
     kind = item.key.partition(".")[2]
-    servers = [one for one in ultraservers().values() if one.member == kind and one.capacity_block_regions]
+    servers = [
+        ultraserver
+        for ultraserver in ultraservers().values()
+        if ultraserver.member == kind and ultraserver.capacity_block_regions
+    ]
     for server in sorted(servers, key=lambda one: one.instances, reverse=True):
         if item.quantity and item.quantity % server.instances == item.greatest % server.instances == 0:
             return replace(
@@ -278,7 +282,7 @@ def _network(cluster: Cluster) -> Iterator[Item]:
     if _makes_nat(cluster):
         yield standing("network", "NAT gateway", "nat", "gateway")
         yield standing("network", "public IPv4 of the NAT gateway", "ipv4", "address")
-    interfaces = [one for one in made_endpoints(cluster) if one.kind == "interface"]
+    interfaces = [endpoint for endpoint in made_endpoints(cluster) if endpoint.kind == "interface"]
     if interfaces:
         yield standing("network", "interface endpoints, one zone", "endpoint", "endpoint", len(interfaces))
     pools = cluster.with_role("login") if isinstance(cluster.settings, ParallelCluster) else {}
@@ -330,19 +334,19 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
     if crosses_zones(cluster.environment.network):
         zone = parent_zone(cluster.environment.network)
         yield use(f"data between {cluster.environment.network.zone_id} and {zone}, in each direction")
-    if any(one.kind == "interface" for one in made_endpoints(cluster)):
+    if any(endpoint.kind == "interface" for endpoint in made_endpoints(cluster)):
         yield use("data through interface endpoints", "endpoint.gb")
     if not storage.scripts_bucket or cluster.environment.all_data_repositories:
         yield use("S3: objects and requests")
     if isinstance(cluster.settings, ParallelCluster) and cluster.with_role("login"):
         yield use("data and connections through the load balancers of login pools", "nlb.capacity")
     lustres = cluster.lustres.values()
-    if any(isinstance(one.settings, IntelligentTieringLustre) for one in lustres):
+    if any(isinstance(lustre.settings, IntelligentTieringLustre) for lustre in lustres):
         yield use("Lustre: data in Intelligent-Tiering")
     home = storage.openzfs
-    backups = [one.backups for one in lustres]
+    backups = [lustre.backups for lustre in lustres]
     backups.append(home.backups if home and home.deployment != "existing" else None)
-    if any(one and one.retention_days for one in backups):
+    if any(backup and backup.retention_days for backup in backups):
         yield use("backups of file systems")
     if wanted := spaces_of(cluster):
         most = wanted.per_team * max(1, len(cluster.environment.teams))

@@ -86,7 +86,7 @@ def _own_steps(cluster: Cluster, group: str) -> tuple[str, ...]:
     if not scripts_run(cluster.environment, cluster.groups[group].settings):
         return ()
     steps = steps_of_group(cluster.environment, group)
-    return tuple(f"{one.name} (required)" if one.need == "required" else one.name for one in steps)
+    return tuple(f"{step.name} (required)" if step.need == "required" else step.name for step in steps)
 
 
 def step_lines(boots: Sequence[BootPlan]) -> Iterator[str]:

@@ -59,5 +59,5 @@ def _part(area: Area, group: str, lines: Sequence[Line]) -> CostPart:
 
 
 def _month(hours: Iterator[float | None]) -> float | None:
-    known = [one for one in hours if one is not None]
+    known = [hour for hour in hours if hour is not None]
     return round(sum(known) * HOURS_PER_MONTH, 2) if known else None

@@ -37,12 +37,12 @@ class Judgement:
     @property
     def wrong(self) -> tuple[Finding, ...]:
         """What cannot be acknowledged."""
-        return tuple(one for one in self.findings if one.blocks)
+        return tuple(finding for finding in self.findings if finding.blocks)
 
     @property
     def unsold(self) -> tuple[Finding, ...]:
         """Warnings that AWS does not sell it, or that it does not fit."""
-        return tuple(one for one in self.findings if not one.blocks and one.code in UNSOLD)
+        return tuple(finding for finding in self.findings if not finding.blocks and finding.code in UNSOLD)
 
 
 def judged(wishes: Wishes, commands: Commands | None = None, file: Path | None = None) -> Judgement:

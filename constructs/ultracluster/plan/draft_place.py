@@ -182,8 +182,8 @@ def capacities(orchestrator: OrchestratorKind, type_name: str) -> tuple[str, ...
     if type_ is None:
         return ()
     decided = (
-        (one.kind, decide(one, orchestrator=orchestrator, placement="none", instance_type=type_))
-        for one in CAPACITIES.values()
+        (capacity.kind, decide(capacity, orchestrator=orchestrator, placement="none", instance_type=type_))
+        for capacity in CAPACITIES.values()
     )
     return tuple(kind for kind, decision in decided if decision.legal)
 
@@ -260,7 +260,7 @@ def _sold(instance_type: InstanceType, region_name: str, *, hyperpod: bool) -> b
 
 def _in_region(places: Sequence[str], region_name: str) -> bool:
     """Whether the Region, or a Local Zone of it, is among the places."""
-    return any(one == region_name or one.startswith(f"{region_name}-") for one in places)
+    return any(place == region_name or place.startswith(f"{region_name}-") for place in places)
 
 
 def _general() -> tuple[str, ...]:

@@ -171,7 +171,7 @@ class Plan:
     @property
     def open_warnings(self) -> tuple[WarningPlan, ...]:
         """Those without a reason for accepting them."""
-        return tuple(one for one in self.warnings if not one.acknowledged)
+        return tuple(warning for warning in self.warnings if not warning.acknowledged)
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it; the units are those of the fields."""
@@ -251,9 +251,12 @@ def plan(
         stacks_of_aws=_stacks_of_aws(cluster),
         warnings=tuple(
             WarningPlan(
-                code=one.code, path=one.dotted, message=one.message, acknowledged=one.acknowledged or ""
+                code=warning.code,
+                path=warning.dotted,
+                message=warning.message,
+                acknowledged=warning.acknowledged or "",
             )
-            for one in warnings
+            for warning in warnings
         ),
     )
 

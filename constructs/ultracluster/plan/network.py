@@ -91,7 +91,8 @@ def address_plan(cluster: Cluster) -> AddressPlan:
 def endpoint_plans(cluster: Cluster) -> tuple[EndpointPlan, ...]:
     """Every VPC endpoint that is made."""
     return tuple(
-        EndpointPlan(service=one.service, kind=one.kind, reason=one.reason) for one in made_endpoints(cluster)
+        EndpointPlan(service=endpoint.service, kind=endpoint.kind, reason=endpoint.reason)
+        for endpoint in made_endpoints(cluster)
     )
 
 
@@ -103,7 +104,7 @@ def perimeter_words(cluster: Cluster) -> str:
     words = [f"account {account}" if account else "this account"]
     words += [f"organization {perimeter.organization}"] if perimeter.organization else []
     words += [f"account {one}" for one in perimeter.accounts]
-    words += [f"bucket {one}" for one in perimeter.buckets]
+    words += [f"bucket {bucket}" for bucket in perimeter.buckets]
     read = (*perimeter.read_buckets, *perimeter.readable_buckets)
     words += [f"bucket {one} (to read)" for one in dict.fromkeys(read)]
     words += ["every bucket of S3 (to read)"] if perimeter.reads_anywhere else []

@@ -237,7 +237,9 @@ class _Page:
         endpoints = self.plan.endpoints
         if not endpoints:
             return y
-        names = ", ".join(f"{one.service}{' (gateway)' * (one.kind == 'gateway')}" for one in endpoints)
+        names = ", ".join(
+            f"{endpoint.service}{' (gateway)' * (endpoint.kind == 'gateway')}" for endpoint in endpoints
+        )
         count = f"{len(endpoints)} VPC endpoint{'s' * (len(endpoints) > 1)}"
         lines = [count, *wrap(names, 680)]
         self.canvas.card(Box(74, y, 764, card_height(lines)), "endpoint", lines)

@@ -23,7 +23,7 @@ def quota_unit(quota: QuotaPlan) -> str:
 def scarce_quotas(quotas: Sequence[QuotaPlan]) -> list[QuotaPlan]:
     """Those of instances and capacity, of which an account seldom has enough."""
     return [
-        one
-        for one in quotas
-        if one.scope == "region" and one.unit in ("instances", "vCPUs", "GiB") and one.service != "rds"
+        quota
+        for quota in quotas
+        if quota.scope == "region" and quota.unit in ("instances", "vCPUs", "GiB") and quota.service != "rds"
     ]

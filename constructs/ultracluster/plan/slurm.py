@@ -60,11 +60,11 @@ def slurm_lines(plan: SlurmPlan) -> list[str]:
         lines.append("settings in a file on the controller, which slurm.conf includes")
     lines.append(f"jobs that name no partition go to {plan.default_partition or '?'}")
     lines += [
-        f"yours: {one.name}={one.value}{f' ({one.note})' if one.note else ''}"
-        for one in plan.settings
-        if one.origin == "yours"
+        f"yours: {setting.name}={setting.value}{f' ({setting.note})' if setting.note else ''}"
+        for setting in plan.settings
+        if setting.origin == "yours"
     ]
-    ours = sum(one.origin == "ultracluster" for one in plan.settings)
+    ours = sum(setting.origin == "ultracluster" for setting in plan.settings)
     if ours:
         lines.append(f"{ours} settings of ours")
     return lines
@@ -74,15 +74,15 @@ def _settings(made: SlurmConfiguration, file: str) -> list[SlurmSettingPlan]:
     settings = made.settings if file == "slurm.conf" else made.cgroup
     return [
         SlurmSettingPlan(
-            name=one.name,
-            value=one.value,
-            origin=one.origin,
+            name=setting.name,
+            value=setting.value,
+            origin=setting.origin,
             file=file,
-            why=one.why,
-            note=_note(one.note, one.since, one.unless_set),
+            why=setting.why,
+            note=_note(setting.note, setting.since, setting.unless_set),
         )
-        for one in settings.values()
-        if one.origin == "service" or made.way != "none" or one.origin == "yours"
+        for setting in settings.values()
+        if setting.origin == "service" or made.way != "none" or setting.origin == "yours"
     ]
 
 

@@ -70,7 +70,7 @@ def lustre_plan(cluster: Cluster) -> FileSystemPlan | None:
 
 def further_lustre_plans(cluster: Cluster) -> tuple[FileSystemPlan, ...]:
     """Those of `storage.further_lustre`."""
-    return tuple(_lustre(name, one) for name, one in cluster.lustres.items() if name != FIRST_LUSTRE)
+    return tuple(_lustre(name, lustre) for name, lustre in cluster.lustres.items() if name != FIRST_LUSTRE)
 
 
 def _lustre(name: str, lustre: LustreFacts) -> FileSystemPlan:
@@ -137,14 +137,14 @@ def repository_plans(cluster: Cluster) -> tuple[RepositoryPlan, ...]:
     return tuple(
         RepositoryPlan(
             folder=folder,
-            bucket=one.bucket or "",
-            prefix=one.prefix or "",
-            import_events=tuple(one.import_events),
-            export_events=tuple(one.export_events),
+            bucket=link.bucket or "",
+            prefix=link.prefix or "",
+            import_events=tuple(link.import_events),
+            export_events=tuple(link.export_events),
             file_system="" if name == FIRST_LUSTRE else name,
         )
         for name, links in cluster.environment.all_data_repositories.items()
-        for folder, one in links.items()
+        for folder, link in links.items()
     )
 
 

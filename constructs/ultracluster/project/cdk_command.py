@@ -20,7 +20,7 @@ def pinned_cdk() -> str:
     """The version of the CDK's command for this package, by its package.json, which the wheel has, too."""
     package = Path(__file__).resolve().parents[1]
     candidates = (package / "package.json", package.parents[1] / "package.json")
-    file = next(one for one in candidates if one.is_file())
+    file = next(candidate for candidate in candidates if candidate.is_file())
     return json.loads(file.read_text(encoding="utf-8"))["dependencies"]["aws-cdk"]
 
 

@@ -61,7 +61,7 @@ class Ledger:
     @property
     def usd(self) -> float:
         """Money spent by entries, and perhaps by the open intent."""
-        return sum(_usd(one) for one in self.entries) + (self.intent.usd if self.intent else 0)
+        return sum(_usd(entry) for entry in self.entries) + (self.intent.usd if self.intent else 0)
 
     def begin(self, intent: Intent) -> None:
         """Record the intent on disk; the call comes after it.

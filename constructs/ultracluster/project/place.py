@@ -53,7 +53,10 @@ def find_root(start: Path | None = None) -> Path | None:
     """The nearest folder with app.py and cdk.json, here or above; None where there is none."""
     here = start or Path.cwd()
     folders = (here, *here.parents)
-    return next((one for one in folders if (one / "app.py").is_file() and (one / "cdk.json").is_file()), None)
+    return next(
+        (folder for folder in folders if (folder / "app.py").is_file() and (folder / "cdk.json").is_file()),
+        None,
+    )
 
 
 def project_root() -> Path:

@@ -32,7 +32,7 @@ def gpus_need_device_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Br
 @EKS.warning(35, "EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)")
 def lustre_efa_needs_lifecycle(settings: Eks, cluster: Cluster) -> Breaches:
     """Lifecycle scripts set nodes up for Lustre over EFA."""
-    if settings.lifecycle == "none" and any(one.efa for one in cluster.lustres.values()):
+    if settings.lifecycle == "none" and any(lustre.efa for lustre in cluster.lustres.values()):
         yield at("lifecycle").breach(
             "a Lustre file system uses EFA, and no script sets nodes up for it before they join: Lustre "
             "would silently use TCP.",

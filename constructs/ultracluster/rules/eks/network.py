@@ -139,7 +139,7 @@ def service_network(settings: Eks | HyperPodEks, network: Network) -> Breaches:
         why = f"a /{services.prefixlen} is outside EKS's range of /12 to /24."
     elif not any(services.subnet_of(private) for private in PRIVATE):
         why = "it is outside 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16."
-    elif vpc := next((one for one in vpc_blocks(network) if services.overlaps(one)), None):
+    elif vpc := next((block for block in vpc_blocks(network) if services.overlaps(block)), None):
         why = f"it overlaps the VPC ({vpc}): pods could not distinguish a service from a host."
     if why:
         yield at("service_cidr").breach(f"{text}: {why}", write(free_service_network(network)))

@@ -150,7 +150,7 @@ def time_slices_exclude_efa(group: Group) -> Breaches:
 
 def _profiles(group: Group, kind: InstanceType) -> list[str]:
     """Every profile that the group asks for, each once."""
-    return list(dict.fromkeys(profile for one in gpu_layouts(group.settings, kind) for profile in one))
+    return list(dict.fromkeys(profile for layout in gpu_layouts(group.settings, kind) for profile in layout))
 
 
 def _that_fits(kind: InstanceType, layout: Mapping[str, int]) -> dict[str, int]:

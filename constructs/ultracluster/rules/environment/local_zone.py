@@ -31,7 +31,7 @@ def local_zone_routes(cluster: Cluster, home: Region) -> Breaches:
     zone = network.zone_id
     if not in_local_zone(home, zone) or parent_zone(network) is not None:
         return
-    interfaces = [one.service for one in made_endpoints(cluster) if one.kind == "interface"]
+    interfaces = [endpoint.service for endpoint in made_endpoints(cluster) if endpoint.kind == "interface"]
     if network.egress == "nat" and network.vpc is None:
         group = border_group(zone)
         address = f" The Elastic IP would be of the border group {group}." if group else ""

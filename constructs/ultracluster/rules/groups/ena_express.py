@@ -35,7 +35,7 @@ def ena_express_type(group: Group) -> Breaches:
 @EFA.warning(9, f"{_GUIDE}: both instances must have it", _DATE)
 def ena_express_peer(cluster: Cluster) -> Breaches:
     """ENA Express has another node to talk to."""
-    asked = {name: one for name, one in cluster.groups.items() if one.settings.ena_express}
+    asked = {name: group for name, group in cluster.groups.items() if group.settings.ena_express}
     if sum(one.most_nodes for one in asked.values()) != 1:
         return
     for name in asked:
@@ -75,7 +75,9 @@ def ena_express_mtu(group: Group) -> Breaches:
 def ena_express_udp(cluster: Cluster) -> Breaches:
     """All nodes send UDP the same way."""
     asked = {
-        name: one.settings.ena_express for name, one in cluster.groups.items() if one.settings.ena_express
+        name: group.settings.ena_express
+        for name, group in cluster.groups.items()
+        if group.settings.ena_express
     }
     if len(set(asked.values())) > 1:
         name = next(name for name, how in asked.items() if how == "tcp-and-udp")

@@ -208,9 +208,11 @@ def _zones_of(kind: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
 
 def _local_zones(kind: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
     """Local Zones with blocks of a type that nothing else has: use1-dfw2-az1 of us-east-1-dfw-2a."""
-    names = [re.fullmatch(rf"{here.name}-([a-z]+)-(\d+)[a-z]", one) for one in kind.capacity_block_regions]
+    names = [
+        re.fullmatch(rf"{here.name}-([a-z]+)-(\d+)[a-z]", region) for region in kind.capacity_block_regions
+    ]
     begins = tuple(f"{here.zone_prefix}-{one[1]}{one[2]}-az" for one in names if one)
-    return (zone,) if begins and zone.startswith(begins) else tuple(f"{one}1" for one in begins)
+    return (zone,) if begins and zone.startswith(begins) else tuple(f"{begin}1" for begin in begins)
 
 
 def _regions(places: tuple[str, ...]) -> tuple[str, ...]:

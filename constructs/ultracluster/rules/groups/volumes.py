@@ -60,8 +60,8 @@ def io2_throughput(group: Group) -> Breaches:
 def io2_quota(cluster: Cluster) -> Breaches:
     """All io2 volumes fit the account's default quotas."""
     groups = {name: one for name, one in cluster.in_account.items() if one.settings.root_volume_iops}
-    iops = sum(one.most_nodes * (one.settings.root_volume_iops or 0) for one in groups.values())
-    tib = sum(one.most_nodes * one.settings.root_volume_gib for one in groups.values()) / 1024
+    iops = sum(group.most_nodes * (group.settings.root_volume_iops or 0) for group in groups.values())
+    tib = sum(group.most_nodes * group.settings.root_volume_gib for group in groups.values()) / 1024
     if iops > _QUOTA_IOPS or tib > _QUOTA_TIB:
         name = max(groups, key=lambda name: groups[name].most_nodes)
         yield at("node_groups", name, "root_volume_iops").breach(

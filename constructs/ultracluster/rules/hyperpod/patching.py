@@ -144,4 +144,4 @@ def _later(schedule: str, taken: set[str]) -> str:
         return "cron(0 3 ? * SUN *)"
     hours = [(int(found[2]) + step) % 24 for step in (6, 12, 18, 3, 9, 15, 21)]
     options = [f"cron({found[1]} {hour} {found[3]})" for hour in hours]
-    return next((one for one in options if one not in taken), options[0])
+    return next((option for option in options if option not in taken), options[0])

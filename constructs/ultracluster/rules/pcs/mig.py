@@ -110,7 +110,7 @@ def mig_devices_told_apart(group: Group) -> Breaches:
     if not key or group.type is None:
         return
     layouts = gpu_layouts(group.settings, group.type)
-    profiles = {profile for one in layouts for profile in one}
+    profiles = {profile for layout in layouts for profile in layout}
     plain = next((one.removesuffix("+me") for one in profiles if one.endswith("+me")), "")
     if plain in profiles or (profiles and not all(layouts)):
         what = (

@@ -82,6 +82,6 @@ def _fault(key: str) -> str:
         return f"inside it says {parts[0].decode('ascii', 'replace') if parts else 'nothing'}, not {kind}"
     if kind == "ssh-rsa" and (len(parts) != 3 or len(parts[2].lstrip(b"\0")) < SHORTEST_RSA):
         return "an RSA key of less than 2048 bits"
-    if kind == "ssh-ed25519" and [len(one) for one in parts[1:]] != [32]:
+    if kind == "ssh-ed25519" and [len(part) for part in parts[1:]] != [32]:
         return "an Ed25519 key has 32 bytes"
     return ""

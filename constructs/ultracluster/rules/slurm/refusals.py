@@ -116,7 +116,7 @@ def _reported(name: str, file: SlurmFile, settings: Slurm) -> bool:
             return bool(settings.no_slurm_file) or file != "slurm.conf" or name.lower() in denied
         case ParallelCluster():
             level = {"slurm.conf": "cluster", "NodeName": "group", "PartitionName": "partition"}[file]
-            return name.lower() in {one.lower() for one in parallelcluster().slurm_settings[level]}
+            return name.lower() in {setting.lower() for setting in parallelcluster().slurm_settings[level]}
         case Pcs():
             return file in _PCS_LEVELS and name not in pcs_settings(_PCS_LEVELS[file])
 

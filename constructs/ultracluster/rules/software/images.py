@@ -203,7 +203,7 @@ def _images(cluster: Cluster) -> dict[str, NodeImage]:
 
 
 def _each(fits: list[Fit]) -> str:
-    return "; ".join(f"{one.component} ({one.detail})" for one in fits)
+    return "; ".join(f"{fit.component} ({fit.detail})" for fit in fits)
 
 
 def _remedy(cluster: Cluster, boot: GroupBoot) -> Remedy:

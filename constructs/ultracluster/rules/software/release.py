@@ -155,7 +155,7 @@ def lifecycle_scripts_run(cluster: Cluster) -> Breaches:
     if cluster.settings.lifecycle != "none":
         return
     missing = [f"software release {cluster.environment.software.release} is not installed or verified"]
-    if any(one.efa for one in cluster.lustres.values()):
+    if any(lustre.efa for lustre in cluster.lustres.values()):
         missing.append("the Lustre client is not set up for EFA and may stay on TCP")
     if cluster.traits.hyperpod:
         missing.append("the image must be of January 2026 or later")

@@ -193,7 +193,7 @@ def efa_interfaces(facts: LustreFacts, cluster: Cluster) -> Breaches:
         has = alternatives([f"{name} ({number})" for name, number in sorted(clients.items())])
         yield at(*path).breach(
             f"{asked} EFA interfaces, and FSx's set-up binds fewer on the clients: {has}.",
-            write(max(one for one in INTERFACES if one <= most)),
+            write(max(interface for interface in INTERFACES if interface <= most)),
         )
 
 
@@ -203,7 +203,7 @@ INTERFACES: tuple[int, ...] = get_args(EfaInterfaces)
 def fitting_interfaces(nodes: int) -> int:
     """The most interfaces for each of these clients that one file system has connections for."""
     most = limits().efa_connections
-    return next((one for one in INTERFACES if nodes * one <= most), INTERFACES[-1])
+    return next((interface for interface in INTERFACES if nodes * interface <= most), INTERFACES[-1])
 
 
 def _several(cluster: Cluster, needed: int, most: int) -> str:
