@@ -90,6 +90,3 @@ class ClusterConstruct(Construct):
     def grant_principal(self) -> iam.IPrincipal:
         """All roles of its nodes."""
         return self._principal
-
-
-__all__ = ["ClusterConstruct", "ICluster"]

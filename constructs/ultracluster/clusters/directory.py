@@ -51,6 +51,3 @@ def let_ask_directory(
         for number, network in enumerate(directory.server_networks)
         for port in directory.ports
     ]
-
-
-__all__ = ["ReadsPassword", "let_ask_directory"]

@@ -419,17 +419,3 @@ def use_bucket_key(bucket: s3.IBucket, key: kms.IKey, scope: Any) -> None:
     own = bucket.encryption_key
     if own and own.key_arn != key.key_arn:
         own.grant_decrypt(scope)
-
-
-__all__ = [
-    "Given",
-    "MadeCluster",
-    "Parts",
-    "control_plane_subnets_of",
-    "given_cluster",
-    "nodes_groups",
-    "scripts_bucket_of",
-    "settings_for",
-    "use_bucket_key",
-    "waits_of_nodes",
-]

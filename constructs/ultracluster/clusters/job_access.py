@@ -68,6 +68,3 @@ def _made(scope: Construct, cluster: Cluster, nodes: list[str], never: list[str]
 def deployed(role: JobRole | None) -> dict[str, str]:
     """What nodes are told of it when it is deployed, as a part of `cluster.json`."""
     return {JOB_ROLE: role.role.role_arn} if role else {}
-
-
-__all__ = ["JOB_ROLE", "deployed", "job_role", "job_role_by_path"]

@@ -45,6 +45,3 @@ def addon_destination(cluster: Cluster, metrics: MetricsDestination | None) -> M
     """Where HyperPod's observability add-on writes by `kind: hyperpod`; None with another kind."""
     settings = observability_of(cluster)
     return metrics if settings and settings.kind == "hyperpod" and uses_addon(cluster) else None
-
-
-__all__ = ["METRICS", "addon_destination", "arguments", "deployed", "let_write_metrics", "write_statements"]

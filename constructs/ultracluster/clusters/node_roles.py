@@ -67,6 +67,3 @@ def _roles_of(cluster: Cluster) -> tuple[Role, ...]:
 
 def _construct_id(nodes: Sequence[Role]) -> str:
     return _COMPUTE if "compute" in nodes else f"{nodes[0].capitalize()}Role"
-
-
-__all__ = ["GivenRoles", "RoleShare", "role_shares"]

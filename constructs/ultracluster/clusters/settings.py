@@ -155,13 +155,3 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     spaces: HyperPodSpaces | None
     restricted_lustre: SharedRestrictedLustre | None
     addon_versions: dict[HyperPodAddon, str]
-
-
-__all__ = [
-    "EksSettings",
-    "HyperPodEksSettings",
-    "HyperPodSlurmSettings",
-    "KubernetesSettings",
-    "ParallelClusterSettings",
-    "PcsSettings",
-]

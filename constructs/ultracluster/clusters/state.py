@@ -28,6 +28,3 @@ def deployed(cluster: Cluster, bucket: s3.IBucket) -> dict[str, str]:
 def arguments(cluster: Cluster, bucket: s3.IBucket) -> list[str]:
     """The same for the entry of PCS."""
     return [word for uri in deployed(cluster, bucket).values() for word in ("--state", uri)]
-
-
-__all__ = ["STATE_URI", "arguments", "deployed", "state_bundles"]

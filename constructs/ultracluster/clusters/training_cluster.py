@@ -416,6 +416,3 @@ class TrainingCluster(Construct):
             protection = Construct(self, "Protection")
             add_protection(protection, self.resolved, key=self.key, database_id=database_id)
             protection.node.add_dependency(self.cluster)
-
-
-__all__ = ["TrainingCluster"]

@@ -40,6 +40,3 @@ def _of_neuron(pool: Pool, processes: int | None) -> dict[str, str]:
     if processes and processes > (kind.logical_neuron_cores or processes):
         variables["NEURON_LOGICAL_NC_CONFIG"] = "1"
     return variables
-
-
-__all__ = ["HUGE_PAGES_MIB", "NO_LOCAL", "environment_variables"]

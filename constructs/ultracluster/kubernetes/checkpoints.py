@@ -103,17 +103,3 @@ def checkpoint_accounts(cluster: Cluster, namespaces: Iterable[str]) -> tuple[Ma
         }
         for namespace in namespaces
     )
-
-
-__all__ = [
-    "ACCOUNT",
-    "NAME_VARIABLE",
-    "TIER_VARIABLE",
-    "Place",
-    "check_checkpoints",
-    "checkpoint_accounts",
-    "folder_of",
-    "has_tiered_checkpoints",
-    "tier_of",
-    "with_checkpoints",
-]

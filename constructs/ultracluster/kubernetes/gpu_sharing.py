@@ -110,14 +110,3 @@ def _name(slices: int) -> str:
 
 def _yaml(configuration: dict[str, Any]) -> str:
     return json.dumps({"version": "v1", **configuration})  # JSON is YAML
-
-
-__all__ = [
-    "MIG_LABEL",
-    "PLUGIN_LABEL",
-    "SHARED_GPU",
-    "WHOLE",
-    "mig_configurations",
-    "plugin_configurations",
-    "sharing_labels",
-]

@@ -305,20 +305,3 @@ def _policy(name: str, namespace: str, spec: Manifest) -> Manifest:
         "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }
-
-
-__all__ = [
-    "DEFAULT",
-    "SPACES",
-    "TEAM_LABEL",
-    "UID_LABEL",
-    "JobNamespace",
-    "elastic_quota",
-    "job_namespace",
-    "job_user",
-    "limit_range",
-    "network_policies",
-    "no_system_priority",
-    "resource_quota",
-    "service_account",
-]

@@ -257,6 +257,3 @@ def _image(group: NodeGroup, kubernetes_version: str, image_date: str | None) ->
     if group.image:
         return {"id": group.image_in_template or ""}
     return {"alias": f"al2023@v{image_date or node_image_date(kubernetes_version)}"}
-
-
-__all__ = ["ACCOUNT", "NAMESPACE", "karpenter_charts", "node_class", "node_pool"]

@@ -60,6 +60,3 @@ def container_context(level: PodSecurity) -> Manifest:
     if level == "restricted":
         context["capabilities"] = {"drop": ["ALL"]}
     return context
-
-
-__all__ = ["DEFAULT_UID", "container_context", "namespace_labels", "no_labels", "pod_context"]

@@ -69,6 +69,3 @@ def scheduling(cluster: Cluster) -> Scheduling:
         objects=objects,
         members=team_members(cluster),
     )
-
-
-__all__ = ["Scheduling", "scheduling"]

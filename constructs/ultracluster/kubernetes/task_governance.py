@@ -177,6 +177,3 @@ def _resources(pool_of: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[
         for (instance_type, resource), amount in totals.items()
         if amount
     ]
-
-
-__all__ = ["compute_quotas", "governance_resources", "governance_script", "scheduler_config"]

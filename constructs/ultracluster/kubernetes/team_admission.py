@@ -130,6 +130,3 @@ def _admission(
             },
         },
     ]
-
-
-__all__ = ["ONE_USER", "admission_policies", "team_objects"]

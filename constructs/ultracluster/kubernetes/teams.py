@@ -136,13 +136,3 @@ def priority_classes() -> tuple[Manifest, ...]:
         }
         for name, value in PRIORITIES.items()
     )
-
-
-__all__ = [
-    "MEMBER_ROLE",
-    "group_of",
-    "priority_classes",
-    "team_members",
-    "team_namespaces",
-    "team_rights",
-]

@@ -60,6 +60,3 @@ def with_tolerations(
 def _toleration(taint: Taint) -> dict[str, str]:
     same = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
     return {"key": taint.key, **same, "effect": taint.effect}
-
-
-__all__ = ["Tolerations", "job_tolerations", "system_tolerations", "with_tolerations"]

@@ -98,16 +98,3 @@ _ULTRASERVERS: Mapping[Kind, str] = {
     # must be able to have all of it
     "clique": CLIQUE,
 }
-
-__all__ = [
-    "HOST",
-    "LAYERS",
-    "NEURON_ULTRASERVER",
-    "ULTRASERVER",
-    "Kind",
-    "kinds_of",
-    "label_of",
-    "levels",
-    "nearest_level",
-    "topology_of",
-]

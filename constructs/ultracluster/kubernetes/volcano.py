@@ -153,6 +153,3 @@ def _of_a_node(pool: Pool, *, efa: bool) -> dict[str, int]:
 
 def _quantity(resource: str, amount: int) -> str:
     return f"{amount}{ {'memory': 'Gi', 'hugepages-2Mi': 'Mi'}.get(resource, '') }"
-
-
-__all__ = ["TIERS", "volcano_objects", "volcano_values"]

@@ -113,6 +113,3 @@ def _table(folder: Path) -> dict[str, tuple[str, ...]]:
 
 def _expanded(value: str, values: dict[str, str]) -> str:
     return re.sub(r"\$\{?(STEPS_\w+)\}?", lambda match: values[match[1]], value)
-
-
-__all__ = ["OWN", "TOOLS", "files_of", "steps_of", "tool_files"]

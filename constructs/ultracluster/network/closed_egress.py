@@ -90,6 +90,3 @@ class ClosedEgress(Construct):
              "Authorization Reference, Amazon EC2)."},
         )  # fmt: skip
         return call.get_response_field(_ID)
-
-
-__all__ = ["ClosedEgress"]

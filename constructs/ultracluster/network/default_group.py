@@ -52,6 +52,3 @@ class EmptyDefaultGroup(Construct):
                 ignore_error_codes_matching=GONE,
             ),
         )
-
-
-__all__ = ["EmptyDefaultGroup"]

@@ -218,11 +218,3 @@ def _everything(port: ec2.Port) -> bool:
 
 
 _ALL = ec2.Port.all_traffic().to_string()
-
-__all__ = [
-    "BETWEEN_NODES",
-    "WEB_PORTS",
-    "EfaConnections",
-    "EfaSecurityGroup",
-    "IEfaSecurityGroup",
-]

@@ -129,7 +129,7 @@ class IServer(Protocol):
 
 
 class Server(Construct):
-    """What file systems and databases have in common, made here or imported."""
+    """Base of file systems and databases, made here or imported."""
 
     security_group: ec2.ISecurityGroup | None
     _connections: ServerConnections
@@ -173,6 +173,3 @@ def _port(traffic: Traffic) -> ec2.Port:
 def _same(scope: Construct, group: ec2.ISecurityGroup) -> str:
     """The group's id, equal for two imports of one group."""
     return str(Stack.of(scope).resolve(group.security_group_id))
-
-
-__all__ = ["IServer", "Server", "ServerConnections"]

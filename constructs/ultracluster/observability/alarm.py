@@ -121,6 +121,3 @@ def _metrics(value: Reckoned) -> list[cloudwatch.CfnAlarm.MetricDataQueryPropert
             for name, part in value.of.items()
         ),
     ]
-
-
-__all__ = ["Reckoned", "Value", "add_alarm"]

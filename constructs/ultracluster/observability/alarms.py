@@ -336,6 +336,3 @@ def _parallelcluster(scope: Construct, cluster: Cluster, topic_arn: str) -> None
                 },
             ),
         )
-
-
-__all__ = ["add_alarms"]

@@ -90,6 +90,3 @@ class AlertTopic(Construct):
                 },
             )
         )
-
-
-__all__ = ["AlertTopic"]

@@ -48,6 +48,3 @@ def add_budget(scope: Construct, cluster: Cluster, *, topic_arn: str, usd: float
             for kind, percent in TOLD_AT
         ],
     )
-
-
-__all__ = ["TOLD_AT", "add_budget"]

@@ -115,6 +115,3 @@ class ClusterObservability(Construct):
         topic = self.topic_arn
         region = Stack.of(self).region if is_token(topic) else topic.split(":")[3]
         self.workspace.set_alert_manager(alert_manager(cluster, topic_arn=topic, region=region))
-
-
-__all__ = ["ClusterObservability"]

@@ -432,5 +432,3 @@ SILENT = (
     ),
 )
 """What AWS sends no event about, and what tells of it here."""
-
-__all__ = ["SILENT", "Pattern", "Silent", "Watch", "watches"]

@@ -143,6 +143,3 @@ def _undelivered(scope: Construct, cluster: Cluster, rules: Sequence[events.CfnR
         ),
         tell_end=True,
     )
-
-
-__all__ = ["add_events"]

@@ -102,6 +102,3 @@ def _saml(config: Grafana) -> grafana.CfnWorkspace.SamlConfigurationProperty | N
         assertion_attributes=_WORKSPACE.AssertionAttributesProperty(role=config.saml_role_attribute),
         role_values=_WORKSPACE.RoleValuesProperty(admin=list(config.admins)),
     )
-
-
-__all__ = ["GrafanaWorkspace"]

@@ -201,13 +201,3 @@ def _deliver(scope: Construct, cluster: Cluster, group: logs.LogGroup, cluster_a
         if before:
             delivery.node.add_dependency(before)
         before = delivery
-
-
-__all__ = [
-    "DATABASE_LOGS",
-    "add_database_logs",
-    "add_lustre_errors",
-    "add_metric_filters",
-    "add_service_logs",
-    "pcs_log_group",
-]

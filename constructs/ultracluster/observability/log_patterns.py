@@ -97,6 +97,3 @@ def lustre_watch(cluster: Cluster) -> LogWatch | None:
     """What is looked for in Lustre's logs; None where no file system writes one, or none is made here."""
     new_lustres = [lustre.new for lustre in cluster.lustres.values() if lustre.new]
     return LUSTRE if any(one.log_level != "disabled" for one in new_lustres) else None
-
-
-__all__ = ["HYPERPOD", "LUSTRE", "PCS", "LogWatch", "log_watches", "lustre_watch", "namespace"]

@@ -179,6 +179,3 @@ def _limit(cluster: str, most: int) -> aps.CfnWorkspace.LimitsPerLabelSetPropert
         label_set=[aps.CfnWorkspace.LabelProperty(name="cluster", value=cluster)],
         limits=aps.CfnWorkspace.LimitsPerLabelSetEntryProperty(max_series=most),
     )
-
-
-__all__ = ["MetricsDestination", "MetricsWorkspace"]

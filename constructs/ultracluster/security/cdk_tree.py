@@ -70,6 +70,3 @@ def _other(what: str) -> str:
         f"install aws-cdk-lib {TESTED}, with which this package was tested: release {version('aws-cdk-lib')} "
         f"builds its constructs in another way ({what})"
     )
-
-
-__all__ = ["TESTED", "CdkTreeError", "below", "policy_of", "singletons"]

@@ -60,6 +60,3 @@ def every(principals: Iterable[iam.IPrincipal]) -> iam.IPrincipal:
     """One principal for several; the one itself where there is one."""
     distinct = list(dict.fromkeys(principals))
     return distinct[0] if len(distinct) == 1 else cast("iam.IPrincipal", EveryRole(distinct))
-
-
-__all__ = ["EveryRole", "every"]

@@ -77,6 +77,3 @@ def instances(scope: IConstruct) -> str:
 
 def _arn(scope: IConstruct, resource: str, name: str, *, account: str | None = "*") -> str:
     return Stack.of(scope).format_arn(service="ec2", account=account, resource=resource, resource_name=name)
-
-
-__all__ = ["InterfacePlace", "instances"]

@@ -143,6 +143,3 @@ def _trusted(nodes: Sequence[str], never: Sequence[str]) -> dict[str, object]:
         "StringLike": {"sts:SourceIdentity": "?*"},
     }
     return conditions | ({"ArnNotLike": {"aws:PrincipalArn": list(never)}} if never else {})
-
-
-__all__ = ["ASSUME", "JobRole", "allow_buckets"]

@@ -14,6 +14,3 @@ _WORDS = {
 def retention(days: int) -> logs.RetentionDays:
     """The CDK's word for a number of days that the configuration allows."""
     return logs.RetentionDays[_WORDS[days]]
-
-
-__all__ = ["retention"]

@@ -58,7 +58,7 @@ def read_directory_password(
 
 
 class NodeRights(Construct):
-    """What the roles of nodes have in common, whichever service the nodes belong to.
+    """Base of the roles of nodes, whichever service the nodes belong to.
 
     Attributes:
         role: the IAM role, made here or given.

@@ -28,6 +28,3 @@ class RoleStatements:
             result = self.role.add_to_principal_policy(statement)
             if result.policy_dependable:
                 self.dependables.append(result.policy_dependable)
-
-
-__all__ = ["RoleStatements"]

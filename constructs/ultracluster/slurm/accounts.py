@@ -47,6 +47,3 @@ def slurm_accounts(cluster: Cluster) -> str:
         f"cat >\"$folder/{name}\" <<'END_OF_FILE'\n{text}END_OF_FILE\n" for name, text in texts.items()
     )
     return _SCRIPT.substitute(name=environment.name, files=files)
-
-
-__all__ = ["slurm_accounts"]

@@ -276,6 +276,3 @@ def _cgroup(cluster: Cluster, version: str) -> dict[str, Setting]:
             source="the environment file",
         )
     return merged
-
-
-__all__ = ["Setting", "SlurmConfiguration", "slurm_configuration"]

@@ -104,15 +104,3 @@ def says(partition: Partition, name: str, value: str | None = None) -> bool:
 
 def _any_says(cluster: Cluster, name: str) -> bool:
     return any(says(partition_of(cluster, partition), name) for partition in cluster.partitions)
-
-
-__all__ = [
-    "NodeLine",
-    "default_partition",
-    "gpu_type",
-    "node_line",
-    "node_lines",
-    "partition_of",
-    "partition_settings",
-    "says",
-]

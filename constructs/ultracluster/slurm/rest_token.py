@@ -59,6 +59,3 @@ def _json(value: dict[str, Any]) -> bytes:
 def _encoded(value: bytes) -> str:
     """Base64 for addresses, without the equals signs at the end."""
     return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
-
-
-__all__ = ["claims", "signed"]

@@ -184,6 +184,3 @@ def _has_imex(cluster: Cluster) -> bool:
     return any(
         group.type is not None and group.type.imex is True for group in cluster.with_role("compute").values()
     )
-
-
-__all__ = ["accounted", "has", "minutes", "own_value", "ultraservers", "value_of"]

@@ -74,6 +74,3 @@ def _call(volume: str, exports: Sequence[tuple[str, str]], *, may_be_gone: bool 
         physical_resource_id=cr.PhysicalResourceId.of(f"root-squash-{volume}"),
         ignore_error_codes_matching="VolumeNotFound" if may_be_gone else None,
     )
-
-
-__all__ = ["EXPORT", "NfsRootSquashSetting"]

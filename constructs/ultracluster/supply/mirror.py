@@ -61,12 +61,12 @@ class Mirrored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What of a release is mirrored."""
+    """The part of a release that is mirrored."""
 
     packages: bool = True
     """Packages of repositories, too."""
     only: Callable[[str, str], bool] = lambda system, arch: True
-    """Whether files and packages of this operating system and processor are mirrored."""
+    """Says of an operating system and a processor if their files and packages are mirrored."""
     optional: Collection[str] = ()
     """Optional components that are mirrored, too."""
     renew: bool = False

@@ -40,6 +40,3 @@ def add_cluster_alarms(
     )
     logs_key = key_for(scope, cluster.environment, "logs", key)
     add_database_logs(scope, cluster, key=logs_key, database_id=files.database_id)
-
-
-__all__ = ["add_cluster_alarms"]

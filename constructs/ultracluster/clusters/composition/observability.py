@@ -48,6 +48,3 @@ def add_observability(
         metrics=metrics,
         grafana_id=cross(scope, "GrafanaId", grafana) if grafana else None,
     )
-
-
-__all__ = ["add_observability"]

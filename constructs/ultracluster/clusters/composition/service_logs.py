@@ -29,6 +29,3 @@ def add_cluster_logs(scope: Construct, cluster: Cluster, *, made: ICluster, key:
         service_arn=getattr(made, "cluster_arn"),  # noqa: B009
         removal_policy=removal(cluster.environment),
     )
-
-
-__all__ = ["add_cluster_logs"]

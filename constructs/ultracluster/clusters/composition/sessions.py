@@ -63,6 +63,3 @@ def _write(log: logs.ILogGroup) -> list[iam.PolicyStatement]:
         # the agent looks whether the group is encrypted, which IAM can limit to no group
         iam.PolicyStatement(sid="FindSessionLogs", actions=["logs:DescribeLogGroups"], resources=["*"]),
     ]
-
-
-__all__ = ["add_sessions"]

@@ -179,6 +179,3 @@ class EksCluster(MadeCluster):
         roles = {"compute": self.role or launched, "system": system.groups[0].role if system.groups else None}
         self.roles = {cast("Role", name): role for name, role in roles.items() if role}
         self._principal = every([*self.roles.values(), *([launched] if launched else ())])
-
-
-__all__ = ["EksCluster"]

@@ -118,6 +118,3 @@ def arn_of(scope: Construct, cluster_name: str) -> str:
 def issuer_url_of(plane: IEksControlPlane) -> str | None:
     """Of the cluster's tokens, with `https://`; None where whoever gives the control plane does not say."""
     return cast("str | None", getattr(plane, "issuer_url", None))
-
-
-__all__ = ["IEksControlPlane", "ImportedControlPlane", "arn_of", "issuer_url_of"]

@@ -72,6 +72,3 @@ def _default(kubectl: Kubectl, cluster: Cluster) -> None:
         kubectl.add_manifest("DefaultPolicies", *policies)
     if quota := elastic_quota(cluster):
         kubectl.add_manifest("ElasticQuota", *quota)
-
-
-__all__ = ["isolate_namespaces"]

@@ -139,14 +139,14 @@ def _news(scope: Construct, queue: sqs.Queue) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Resources:
-    """What Karpenter's statements are about, as ARNs."""
+    """ARNs of Karpenter's statements."""
 
     templates: str
     instances: str
     created: Sequence[str]
-    """What a launch makes, templates and instances among it."""
+    """Resources that a launch makes, templates and instances among them."""
     used: Sequence[str]
-    """What a launch names, and does not make."""
+    """Resources that a launch names, and does not make."""
     images: str
     """Public parameters of EKS's images."""
 
@@ -291,5 +291,3 @@ _SEES = [
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeSubnets",
 ]
-
-__all__ = ["NEWS", "EksKarpenter"]

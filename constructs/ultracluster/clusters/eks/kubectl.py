@@ -202,6 +202,3 @@ def _run_in_vpc(role: iam.Role) -> None:
 
 def _add(role: iam.Role, sid: str, actions: list[str], resources: list[str]) -> None:
     role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
-
-
-__all__ = ["Kubectl", "handler_role", "provider_of", "write_out"]

@@ -144,6 +144,3 @@ def _scraper(
         ),
     )
     scraper.node.add_dependency(comes_as)
-
-
-__all__ = ["add_metrics"]

@@ -66,6 +66,3 @@ def user_data(script: str | None, node_config: str | None) -> str | None:
     for kind, text in parts:
         lines += [f"--{_BOUNDARY}", f'Content-Type: {kind}; charset="us-ascii"', "", text]
     return "\n".join([*lines, f"--{_BOUNDARY}--", ""])
-
-
-__all__ = ["node_config", "repair_config", "user_data"]

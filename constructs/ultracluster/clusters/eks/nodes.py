@@ -49,7 +49,7 @@ _EFFECTS = {
     "NoExecute": "NO_EXECUTE",
 }
 _SCARCE = ("reservation", "capacity-block")
-"""Kinds of capacity that have no room for one more node during an update."""
+"""Kinds of capacity that may have no further instance during an update."""
 
 
 @jsii.implements(ec2.IConnectable, iam.IGrantable)

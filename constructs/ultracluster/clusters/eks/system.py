@@ -248,6 +248,3 @@ def _add_karpenter(
     queue = karpenter.queue.queue_name
     karpenter.install(plane.kubectl, karpenter_charts(cluster, settings, queue=queue), after=system)
     return karpenter
-
-
-__all__ = ["System", "add_system"]

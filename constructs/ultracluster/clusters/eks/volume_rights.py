@@ -121,6 +121,3 @@ def _statements(
     yield "UseKey", encrypts, [key.key_arn], None
     for_aws = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
     yield "UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], for_aws
-
-
-__all__ = ["EKS_TAG", "allow_volumes", "allow_volumes_on_hyperpod"]

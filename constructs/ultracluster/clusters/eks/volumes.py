@@ -140,6 +140,3 @@ def _groups_with_disks(cluster: Cluster) -> list[str]:
     """Compute groups whose nodes have /scratch: local disks, and our scripts, which set it up."""
     compute = cluster.with_role("compute") if cluster.runs_scripts else {}
     return [name for name, group in compute.items() if group.type and group.type.local_nvme_disks]
-
-
-__all__ = ["add_volumes", "give_volumes"]

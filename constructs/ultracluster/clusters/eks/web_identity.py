@@ -108,6 +108,3 @@ def _trust(subject: str, service: str | None) -> dict[str, Any]:
 
 def _host(issuer_url: str) -> str:
     return Fn.select(1, Fn.split("//", issuer_url))
-
-
-__all__ = ["AUDIENCE", "WebIdentity"]

@@ -109,6 +109,3 @@ def _node_scripts(
         return None
     by_group = configurations.by_group
     return NodeScripts(scope, "Scripts", configurations={name: by_group[name] for name in names})
-
-
-__all__ = ["add_workers"]

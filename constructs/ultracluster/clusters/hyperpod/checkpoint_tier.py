@@ -107,6 +107,3 @@ class CheckpointTierAccess(Construct):
         self.role.add_to_policy(
             iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)
         )
-
-
-__all__ = ["OWN_NAMESPACE", "CheckpointTierAccess"]

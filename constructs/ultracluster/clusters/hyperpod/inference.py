@@ -248,6 +248,3 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
 @cache
 def _rights() -> Mapping[str, Any]:
     return json.loads(Path(__file__).with_name("inference_rights.json").read_text(encoding="utf-8"))
-
-
-__all__ = ["InferenceParts"]

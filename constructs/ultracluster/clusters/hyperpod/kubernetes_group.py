@@ -133,6 +133,3 @@ def checked_types(group: Group) -> list[InstanceType]:
     """The type and further types of a group; rules refuse unknown ones."""
     assert all(group.types), f"{group.name}: the rules reject unknown types"
     return list(group.known_types)
-
-
-__all__ = ["EKS_ENTRY", "checked_types", "kubernetes_group", "restricted_group", "shared_environment"]

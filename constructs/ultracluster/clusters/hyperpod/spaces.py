@@ -171,6 +171,3 @@ def _add(
     role.add_to_policy(
         iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions or {})
     )
-
-
-__all__ = ["ADDON", "SpacesRoles", "give_spaces"]

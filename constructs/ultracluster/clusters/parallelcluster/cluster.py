@@ -198,7 +198,7 @@ class ParallelClusterCluster(MadeCluster):
             )
 
     def _deployed_values(self, subnet: ec2.ISubnet, vpc_id: str | None) -> DeployedValues:
-        """What the configuration is given at deploy, with the secret and the groups that it names."""
+        """Values of the configuration known at deploy, with the secret and the groups that it names."""
         parts, password = self._parts, None
         if parts.accounting:
             password = PlainPasswordSecret(

@@ -88,6 +88,3 @@ def ssh_groups(
         )
         for pool, networks in settings.ssh_pools.items()
     }
-
-
-__all__ = ["SSH", "ssh_groups", "ways_out"]

@@ -166,6 +166,3 @@ def _reserved_in_group(group: NodeGroup) -> bool:
 def _efa(config: Pcs, instance_type: InstanceType) -> EfaKind:
     """The kind that is asked for, unless the type's cards only take `efa-only`."""
     return config.efa_interface if takes_combined_efa(instance_type) else "efa-only"
-
-
-__all__ = ["ENTRY", "ComputeGroups", "GroupScripts"]
