@@ -46,7 +46,7 @@ def add_cluster(
         upload_role=storage.buckets.upload_role(stack),
     )
     session = add_sessions(stack, cluster, nodes=hyperpod, key=key)
-    add_cluster_logs(stack, cluster, made=hyperpod, key=key)
+    add_cluster_logs(stack, cluster, source=hyperpod, key=key)
     _outputs(stack, cluster, hyperpod, session)
 
 

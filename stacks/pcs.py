@@ -46,7 +46,7 @@ def add_cluster(
         metrics=observability.metrics if observability else None,
     )
     session = add_sessions(stack, cluster, nodes=pcs, key=key)
-    add_cluster_logs(stack, cluster, made=pcs, key=key)
+    add_cluster_logs(stack, cluster, source=pcs, key=key)
     _outputs(stack, cluster, pcs, session)
 
 

@@ -7,13 +7,13 @@ import json
 import os
 import signal
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
+from package_repositories import BUCKET, LOCK, keys
 from processes import forked, until
 from project import ROOT
 from typer.testing import CliRunner
@@ -25,22 +25,9 @@ from ultracluster.supply.artifacts import fetch
 from ultracluster.supply.mirror import Selection, mirror_release
 from ultracluster.supply.mirror_bucket import MirrorError
 
-BUCKET = "example-software"
-LOCK = "p/2030.01/2030.01.lock"
 Lock = Callable[..., Path]
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_pause")]
-
-
-@pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        client = boto3.client("s3", region_name="us-east-1")
-        client.create_bucket(Bucket=BUCKET)
-        yield client
 
 
 @pytest.fixture
@@ -50,10 +37,6 @@ def mirror(s3: Any, tmp_path: Path) -> Callable[..., Any]:
         return mirror_release(file, **options)
 
     return run
-
-
-def keys(s3: Any) -> set[str]:
-    return {row["Key"] for row in s3.list_objects_v2(Bucket=BUCKET).get("Contents", ())}
 
 
 def key_of(content: bytes, name: str) -> str:

@@ -399,7 +399,7 @@ class TrainingCluster(Construct):
             acknowledge(self.cluster, {UNTAGGED: "ClusterNetwork tags the subnets that it makes."})
         if not isinstance(self.resolved.settings, Eks):  # there, people come in with kubectl
             add_sessions(self, self.resolved, nodes=self.cluster, key=self.key)
-        add_cluster_logs(self, self.resolved, made=self.cluster, key=self.key)
+        add_cluster_logs(self, self.resolved, source=self.cluster, key=self.key)
         if self.observability:
             watched = Construct(self, "Watched")
             add_cluster_alarms(

@@ -68,7 +68,9 @@ def image_recipe(
         name=name,
         version=_version(scope, recipe, versions, parent, gib, key.key_arn if key else "", tags),
         parent_image=parent,
-        components=[_RECIPE.ComponentConfigurationProperty(component_arn=one.attr_arn) for one in components],
+        components=[
+            _RECIPE.ComponentConfigurationProperty(component_arn=part.attr_arn) for part in components
+        ],
         block_device_mappings=[volume] if volume else None,
         # it came with the base, and sessions need it
         additional_instance_configuration=_RECIPE.AdditionalInstanceConfigurationProperty(

@@ -40,10 +40,10 @@ def add_events(scope: Construct, cluster: Cluster, *, topic_arn: str, key: kms.I
     rules = watches(cluster, stacks=stacks)
     counted = [rule for rule in rules if rule.counted]
     each = _single_events(home, key) if counted else None
-    made: list[events.CfnRule] = []
+    cfn_rules: list[events.CfnRule] = []
     for watch in rules:
         rule = _rule(home, cluster, watch, each.topic_arn if watch.counted and each else topic_arn)
-        made.append(rule)
+        cfn_rules.append(rule)
         if watch.counted:
             add_alarm(
                 home,
@@ -54,7 +54,7 @@ def add_events(scope: Construct, cluster: Cluster, *, topic_arn: str, key: kms.I
                 topic_arn=topic_arn,
                 value=Value(namespace="AWS/Events", metric="Invocations", dimensions={"RuleName": rule.ref}),
             )
-    _undelivered(home, cluster, made, topic_arn)
+    _undelivered(home, cluster, cfn_rules, topic_arn)
     if settings.monthly_budget_usd is not None:
         add_budget(home, cluster, topic_arn=topic_arn, usd=settings.monthly_budget_usd)
 

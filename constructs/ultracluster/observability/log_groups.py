@@ -147,7 +147,7 @@ def _settle(scope: Construct, name: str, *, below: str, key: kms.IKey, days: int
     # a policy names a group with what is below it (CloudWatch Logs User Guide, "Overview of managing access")
     calls, arn = SdkCalls.of(scope, key=key), _arn(scope, below)
     acknowledge(calls, {wildcard(calls, arn): "Log groups of one cluster or database, and their streams."})
-    calls_made: list[IDependable] = []
+    resources: list[IDependable] = []
     for construct_id, action, parameters, ignored in (
         ("Make", "createLogGroup", {"kmsKeyId": key.key_arn}, "ResourceAlreadyExistsException"),
         ("Encrypt", "associateKmsKey", {"kmsKeyId": key.key_arn}, None),
@@ -160,11 +160,12 @@ def _settle(scope: Construct, name: str, *, below: str, key: kms.IKey, days: int
             ignore_error_codes_matching=ignored,
             physical_resource_id=cr.PhysicalResourceId.of(f"{action}-{name}"),
         )
-        one = calls.add(scope, construct_id, may=(f"logs:{action[0].upper()}{action[1:]}", arn), always=call)
-        if calls_made:
-            one.node.add_dependency(calls_made[0])  # the two others wait for it, and not for each other
-        calls_made.append(one)
-    return calls_made[0]
+        right = f"logs:{action[0].upper()}{action[1:]}"
+        resource = calls.add(scope, construct_id, may=(right, arn), always=call)
+        if resources:  # the two others wait for the first, and not for each other
+            resource.node.add_dependency(resources[0])
+        resources.append(resource)
+    return resources[0]
 
 
 def _arn(scope: Construct, name: str) -> str:

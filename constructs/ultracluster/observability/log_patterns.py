@@ -96,4 +96,4 @@ def log_watches(cluster: Cluster) -> tuple[LogWatch, ...]:
 def lustre_watch(cluster: Cluster) -> LogWatch | None:
     """What is looked for in Lustre's logs; None where no file system writes one, or none is made here."""
     new_lustres = [lustre.new for lustre in cluster.lustres.values() if lustre.new]
-    return LUSTRE if any(one.log_level != "disabled" for one in new_lustres) else None
+    return LUSTRE if any(config.log_level != "disabled" for config in new_lustres) else None

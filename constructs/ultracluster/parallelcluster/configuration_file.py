@@ -137,9 +137,9 @@ def _login_pools(cluster: Cluster, settings: ParallelCluster, values: DeployedVa
             "Ssh": {"AllowedIps": NO_SSH},
             "Iam": node_iam(values, values.login_policy_arn),
         }
-        if wanted := settings.login_pools.get(name):
-            pool["GracetimePeriod"] = wanted.grace_minutes
-            if wanted.ssh_networks:  # of the pool's load balancer, too
+        if pool_settings := settings.login_pools.get(name):
+            pool["GracetimePeriod"] = pool_settings.grace_minutes
+            if pool_settings.ssh_networks:  # of the pool's load balancer, too
                 pool["Networking"]["SecurityGroups"] = values.security_groups_of(name)
         if group.image:
             pool["Image"] = {"CustomAmi": group.image_in_template}

@@ -60,7 +60,7 @@ class DeployedValues:
     def further_lustre_id(self, name: str) -> str:
         """Id of a further Lustre file system; where nothing is deployed, what stands for all of them."""
         parts = (pair.partition("=") for pair in self.further_lustre_ids.split(","))
-        ids = {known: identifier for known, _, identifier in parts}
+        ids = {lustre: identifier for lustre, _, identifier in parts}
         return ids.get(name) or self.further_lustre_ids
 
     def security_groups_of(self, pool: str) -> list[str]:

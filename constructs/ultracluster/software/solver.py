@@ -174,8 +174,8 @@ def _resolved(release: Release, value: str) -> Fact:
 
 def _fact(release: Release, name: str) -> Fact:
     for separator in ":@":
-        component, found, key = name.partition(separator)
-        if found:
+        component, has_separator, key = name.partition(separator)
+        if has_separator:
             part = _component(release, component)
             if part is None:
                 return None

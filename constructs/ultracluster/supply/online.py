@@ -101,17 +101,17 @@ def questions(
                 yield SourceQuestion(
                     artifact.name,
                     (name,),
-                    lambda one=artifact, of=name: [_file(of, one, cache, limits, answers_of_github)],
+                    lambda file=artifact, of=name: [_file(of, file, cache, limits, answers_of_github)],
                 )
         for entry in part.packages:
             for system, arch in _wanted(places, entry.os, entry.arch):
                 key = entry.repository, "" if entry.repository else system
                 for spec in entry.names:
-                    one = _Spec(name, spec, arch, is_apt(system))
-                    if one not in repositories[key]:
-                        repositories[key].append(one)
+                    spec_row = _Spec(name, spec, arch, is_apt(system))
+                    if spec_row not in repositories[key]:
+                        repositories[key].append(spec_row)
     for (repository, system), specs in repositories.items():
-        names = tuple(dict.fromkeys(one.component for one in specs))
+        names = tuple(dict.fromkeys(spec_row.component for spec_row in specs))
         if repository is None:
             yield SourceQuestion(system, names, lambda of=specs, at=system: list(_of_system(of, at)))
         else:

@@ -39,7 +39,7 @@ def questions(environment: Environment, limits: Limits, cache: Path | None = Non
         yield Question(
             "software",
             f"source of {', '.join(question.components)}",
-            lambda one=question, stops=stops: _rows(one, stops),
+            lambda asked=question, stops=stops: _rows(asked, stops),
         )
 
 

@@ -41,12 +41,12 @@ def add_buckets(
         log: s3.IBucket = s3.Bucket.from_bucket_name(scope, "Log", storage.log_bucket.name)
     else:
         log = LogBucket(scope, "Log", perimeter=perimeter).bucket
-    made: dict[str, s3.IBucket] = {}
+    own: dict[str, s3.IBucket] = {}
     role: iam.IRole | None = None
     role_arn: str | None = None
     data: str | None = None
     if scripts:
-        made["scripts"] = scripts
+        own["scripts"] = scripts
         name = scripts.bucket_name
     elif storage.scripts_bucket:
         name = storage.scripts_bucket.name
@@ -60,7 +60,7 @@ def add_buckets(
             perimeter=perimeter,
             scripts_of=cluster.cluster_name,
         ).bucket
-        made["scripts"] = scripts
+        own["scripts"] = scripts
         name = cross(scope, "ScriptsBucketName", scripts.bucket_name)
         if cluster.traits.hyperpod:
             made_role = upload_role(
@@ -73,9 +73,9 @@ def add_buckets(
         bucket = DataBucket(
             scope, "Data", key=key, log_bucket=log, log_prefix="data/", perimeter=perimeter
         ).bucket
-        made["data"] = bucket
+        own["data"] = bucket
         data = cross(scope, "DataBucketName", bucket.bucket_name)
-    return BucketParts(scripts=name, data=data, upload_role_arn=role_arn, made=made, made_upload_role=role)
+    return BucketParts(scripts=name, data=data, upload_role_arn=role_arn, made=own, made_upload_role=role)
 
 
 def existing_buckets(storage: Storage) -> BucketParts:

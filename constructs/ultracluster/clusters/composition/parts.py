@@ -152,9 +152,9 @@ class NetworkParts:
 
 
 def _subnets(
-    scope: Construct, name: str, made: Sequence[ec2.ISubnet], subnet_ids: Sequence[str]
+    scope: Construct, name: str, new_subnets: Sequence[ec2.ISubnet], subnet_ids: Sequence[str]
 ) -> list[ec2.ISubnet]:
-    return list(made) or [
+    return list(new_subnets) or [
         existing_subnet(scope, f"{name}{number}", subnet_id)
         for number, subnet_id in enumerate(subnet_ids, start=1)
     ]
@@ -252,19 +252,19 @@ class FileSystemParts:
             ),
         )
 
-    def with_given(self, given: FileSystemParts) -> FileSystemParts:
+    def with_given(self, others: FileSystemParts) -> FileSystemParts:
         """The same with what was given instead of its own."""
         return replace(
             self,
-            lustre=given.lustre or self.lustre,
-            further_lustre={**self.further_lustre, **given.further_lustre},
-            open_zfs=given.open_zfs or self.open_zfs,
-            accounting=given.accounting or self.accounting,
+            lustre=others.lustre or self.lustre,
+            further_lustre={**self.further_lustre, **others.further_lustre},
+            open_zfs=others.open_zfs or self.open_zfs,
+            accounting=others.accounting or self.accounting,
             made=MadeFileSystems(
-                lustre=given.made.lustre or self.made.lustre,
-                further_lustre={**self.made.further_lustre, **given.made.further_lustre},
-                open_zfs=given.made.open_zfs or self.made.open_zfs,
-                accounting=given.made.accounting or self.made.accounting,
+                lustre=others.made.lustre or self.made.lustre,
+                further_lustre={**self.made.further_lustre, **others.made.further_lustre},
+                open_zfs=others.made.open_zfs or self.made.open_zfs,
+                accounting=others.made.accounting or self.made.accounting,
             ),
         )
 

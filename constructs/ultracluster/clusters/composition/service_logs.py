@@ -12,11 +12,11 @@ from ultracluster.model import Cluster
 from ultracluster.observability.log_groups import add_service_logs
 
 
-def add_cluster_logs(scope: Construct, cluster: Cluster, *, made: ICluster, key: kms.IKey) -> None:
+def add_cluster_logs(scope: Construct, cluster: Cluster, *, source: ICluster, key: kms.IKey) -> None:
     """Add it in the stack of the cluster, for services that have such a group or deliver to one.
 
     Args:
-        made: the cluster; those of HyperPod and PCS have `cluster_id` and `cluster_arn`.
+        source: the cluster; those of HyperPod and PCS have `cluster_id` and `cluster_arn`.
         key: of the environment.
     """
     if not cluster.traits.hyperpod and not cluster.traits.delivered_logs:
@@ -25,7 +25,7 @@ def add_cluster_logs(scope: Construct, cluster: Cluster, *, made: ICluster, key:
         scope,
         cluster,
         key=key_for(scope, cluster.environment, "logs", key),
-        service_id=getattr(made, "cluster_id"),  # noqa: B009 - ICluster has none: ParallelCluster has no id
-        service_arn=getattr(made, "cluster_arn"),  # noqa: B009
+        service_id=getattr(source, "cluster_id"),  # noqa: B009 - ICluster has none: ParallelCluster has no id
+        service_arn=getattr(source, "cluster_arn"),  # noqa: B009
         removal_policy=removal(cluster.environment),
     )

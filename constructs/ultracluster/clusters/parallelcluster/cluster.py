@@ -182,7 +182,7 @@ class ParallelClusterCluster(MadeCluster):
         # a login node that fetches the newest script must have the rights that it asks for
         self._scripts.current.node.add_dependency(*self.policies.values())
         self.roles = {}
-        self._principal = every(one.grant_principal for one in self.policies.values())
+        self._principal = every(node_policy.grant_principal for node_policy in self.policies.values())
         use_bucket_key(self.scripts_bucket, self.key, self)
         self.values = self._deployed_values(subnet, vpc.vpc_id if vpc else vpc_id)
         self.resource: CustomResource | None = None

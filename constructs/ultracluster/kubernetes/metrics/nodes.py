@@ -117,9 +117,9 @@ def _daemon_set(
     volumes: list[Manifest] = []
     annotations = None
     if group and settings:
-        wanted = observability_of(cluster)
-        assert wanted
-        python, seconds = container(cluster, "python", "collectors"), str(wanted.scrape_seconds)
+        collectors = observability_of(cluster)
+        assert collectors
+        python, seconds = container(cluster, "python", "collectors"), str(collectors.scrape_seconds)
         containers.append(filled(_FILE, "collectors", container=python, seconds=seconds))
         sources = [collector["metadata"]["name"] for collector in (scripts, settings)]
         volumes = filled(_FILE, "collectors_volume", scripts=sources[0], settings=sources[1])
