@@ -112,12 +112,17 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         _note_unlocked(stacks["cluster"], cluster)
     _order(cluster, stacks)
     for stack in stacks.values():
-        Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
-        for name, value in environment.tags.items():
-            Tags.of(stack).add(name, value)
-        govern(stack, environment.governance)
-        encrypt_logs(stack, environment)
+        _mark(stack, environment)
     return [stacks[part] for part in STACK_PARTS if part in stacks]
+
+
+def _mark(stack: Stack, environment: Environment) -> None:
+    """Add what all stacks of an environment have: tags, governance, the key of logs."""
+    Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
+    for name, value in environment.tags.items():
+        Tags.of(stack).add(name, value)
+    govern(stack, environment.governance)
+    encrypt_logs(stack, environment)
 
 
 def _add_storage(

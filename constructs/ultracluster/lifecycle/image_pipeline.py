@@ -155,13 +155,7 @@ class ImageBuilderPipeline(Construct):
         parent = parent_image or newest_base(self.recipe)
         where = subnet or private_subnet(vpc)
         self.security_groups = plain_groups(security_groups) or [build_security_group(self, vpc, name)]
-        self.log_group = logs.LogGroup(
-            self,
-            "Logs",
-            log_group_name=f"/aws/imagebuilder/{name}",
-            retention=logs.RetentionDays.THREE_MONTHS,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
+        self.log_group = self._add_log_group()
         log_group_arn = self._log_group_arn()
         self.build_role = self._make_build_role(scripts, assets_key, log_bucket, log_group_arn)
         self.execution_role = self._make_execution_role(parent, where, key, topic, log_group_arn)
@@ -195,6 +189,15 @@ class ImageBuilderPipeline(Construct):
         )
         self.pipeline_arn = pipeline.attr_arn
         self.resource = pipeline
+
+    def _add_log_group(self) -> logs.LogGroup:
+        return logs.LogGroup(
+            self,
+            "Logs",
+            log_group_name=f"/aws/imagebuilder/{self._name}",
+            retention=logs.RetentionDays.THREE_MONTHS,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
 
     def _infrastructure(
         self,

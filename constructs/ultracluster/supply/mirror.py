@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
@@ -58,6 +58,10 @@ class Mirrored:
     package_sets: dict[str, int] = field(default_factory=dict[str, int])
     """How many packages there are for each `<os>-<arch>`."""
 
+    def in_order(self) -> Mirrored:
+        """The same with its keys sorted."""
+        return replace(self, uploaded=sorted(self.uploaded), present=sorted(self.present))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -87,12 +91,24 @@ class Selection:
         }  # fmt: skip
         return release.model_copy(update={"components": components})
 
+    def optional_left_out(self, release: Release) -> list[str]:
+        """A line for each optional component of `release` that is not mirrored."""
+        return [
+            f"{name}: it is optional, `--component {name}` asks for it"
+            for name, part in release.components.items()
+            if part.need == "optional" and name not in self.optional
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class _Item:
     component: str
     artifact: Artifact
     key: str
+
+
+EVERYTHING = Selection()
+"""All but optional components."""
 
 
 def mirror_release(
@@ -106,7 +122,7 @@ def mirror_release(
     jobs: int = 4,
     dry_run: bool = False,
     progress: Progress | None = None,
-    selection: Selection | None = None,
+    selection: Selection = EVERYTHING,
     lock: EnvironmentLock | None = None,
     archives: dict[str, Any] | None = None,
 ) -> Mirrored:
@@ -130,7 +146,6 @@ def mirror_release(
         MissingExtraError: packages have to be chosen, and `ultracluster[mirror]` is not installed.
         MirrorError: something is missing; the lock file was then not written.
     """
-    selection = selection or Selection()
     whole = completed(read_lock(file), lock)
     release = selection.of(whole)
     pairs = [pair for pair in systems(release) if selection.only(*pair)] if selection.packages else []
@@ -138,13 +153,9 @@ def mirror_release(
     place = "/".join(part for part in (prefix.strip("/"), release.release) if part)
     target = Bucket(s3, bucket, place, encryption)
     items = _items(release, target, unlocked(release, pairs))
-    optional = [
-        f"{name}: it is optional, `--component {name}` asks for it"
-        for name in whole.components
-        if name not in release.components
-    ]
     result = Mirrored(
-        left_out=left_out(release, pairs) + optional, lock=target.key(f"{release.release}.lock")
+        left_out=left_out(release, pairs) + selection.optional_left_out(whole),
+        lock=target.key(f"{release.release}.lock"),
     )
     target.reach()
     sets = _package_sets(release, pairs, target, cache, selection.renew, archives or known_archives())
@@ -158,9 +169,7 @@ def mirror_release(
     if not dry_run:
         _record(file, sets)
     _made_here(file, result.lock, target, dry_run, result)
-    result.uploaded.sort()
-    result.present.sort()
-    return result
+    return result.in_order()
 
 
 def _record(file: Path, sets: Sequence[MirroredPackages]) -> None:
