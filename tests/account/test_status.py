@@ -19,6 +19,7 @@ from ultracluster.account.status.rows import (
     JobCounts,
     Lease,
     ReleaseState,
+    StackDrift,
     StackState,
     StorageState,
 )
@@ -82,6 +83,16 @@ def test_a_change_by_hand_is_shown(change: Any, kind: str, words: str) -> None:
     differences = found.of(Difference)
     assert any(one.kind == kind and words in one.actual for one in differences), differences
     assert all(one.source for one in differences) and not found.quiet
+
+
+def test_stacks_that_were_not_compared_are_never_quiet() -> None:
+    live = Live()
+    live.detections = ["DETECTION_FAILED"]
+
+    found = ask(live)
+
+    assert not found.of(Difference) and all(one.state != "not readable" for one in found.found.sources)
+    assert not found.quiet and all(one.why for one in found.of(StackDrift))
 
 
 def test_a_group_that_scales_within_the_file_is_no_change() -> None:

@@ -46,7 +46,9 @@ def test_a_screen_with_the_source_of_each_line(live: Live) -> None:
     assert all(line.rstrip().endswith("]") and "[" in line for line in lines), lines
     text = "\n".join(lines)
     assert SLURM in text and "50% full of 1.2 TiB" in text and "2 of 2 running; image 1.3.0 (2)" in text
-    assert "6 in sync" in text and "not asked: --spent" in text
+    assert (
+        "`ultracluster diff dev --deployed`" in text and "6 in sync" in text and "not asked: --spent" in text
+    )
     assert len(shown.stdout.splitlines()) < 24, "one screen"
 
 

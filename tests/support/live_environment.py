@@ -72,6 +72,7 @@ class Live:
         stacks: CloudFormation's status of each stack that is there.
         detections: answers about a detection, one used up each time; the last one stays.
         drifts: resource drifts by stack.
+        compared: result of the last detection of a stack without drifts.
         asked: operations of CloudFormation, in their order.
         refused: errors by operation.
         unlisted: the error for who asks for all stacks.
@@ -94,6 +95,7 @@ class Live:
         self.tags: dict[str, str] = {}
         self.detections = ["DETECTION_IN_PROGRESS", "DETECTION_COMPLETE"]
         self.drifts: dict[str, list[dict[str, Any]]] = {}
+        self.compared = "IN_SYNC"
         self.rules = [*OURS]
         self.used = 600 * 2**30
         self.alarms: list[dict[str, Any]] = []
@@ -145,7 +147,7 @@ class Live:
 
     def _stack(self, name: str) -> dict[str, Any]:
         drift = {
-            "StackDriftStatus": "DRIFTED" if self.drifts.get(name) else "IN_SYNC",
+            "StackDriftStatus": "DRIFTED" if self.drifts.get(name) else self.compared,
             "LastCheckTimestamp": NOW,
         }
         tags = [{"Key": "ultracluster:environment", "Value": self.tags.get(name, "dev")}]

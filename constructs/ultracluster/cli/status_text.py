@@ -98,7 +98,7 @@ def status_text(cluster: Cluster, account: Account, found: Status, *, spent: boo
     )
     if found.found.deployed is False:
         head += ": not deployed, none of its stacks is there"
-    lines = [*_stacks(found), *_nodes(found), *_use(found, spent=spent), *_wrong(found)]
+    lines = [*_stacks(cluster, found), *_nodes(found), *_use(found, spent=spent), *_wrong(found)]
     rows = [
         (what, _cut(where), f"{_cut(how)}  [{source}]" if source else _cut(how))
         for what, where, how, source in lines
@@ -116,7 +116,7 @@ def _cut(text: str) -> str:
     return words if len(words) <= LONGEST else words[: LONGEST - 3] + "..."
 
 
-def _stacks(found: Status) -> Iterator[Line]:
+def _stacks(cluster: Cluster, found: Status) -> Iterator[Line]:
     stacks = found.of(StackState)
     if stacks:
         last = max(stacks, key=lambda one: (one.since is not None, one.since))
@@ -135,6 +135,9 @@ def _stacks(found: Status) -> Iterator[Line]:
         for one in drifts:
             if one.why:
                 yield "", one.stack, one.why, one.source
+    if stacks:
+        compares = f"not compared with the stacks: `ultracluster diff {cluster.name} --deployed` does"
+        yield "file", "", compares, "CloudFormation GetTemplate"
     differences = found.of(Difference)
     for one in differences[:SHOWN]:
         yield "! by hand", one.kind, f"{one.where}: {one.actual} ({_cut(one.expected)})", one.source

@@ -77,6 +77,15 @@ def test_the_last_answer_is_read_without_a_detection() -> None:
     assert (found.drift, found.why) == ("in sync", "") and "DetectStackDrift" not in live.asked
 
 
+def test_a_stack_that_was_never_compared_is_not_in_sync() -> None:
+    live = Live()
+    live.compared = "NOT_CHECKED"
+
+    (found,) = look(live, detect=False)
+
+    assert found.drift == "not checked" and "never compared" in found.why
+
+
 @pytest.mark.parametrize(
     ("added", "words"),
     [

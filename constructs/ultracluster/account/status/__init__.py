@@ -28,6 +28,7 @@ from ultracluster.account.status.rows import (
     GroupState,
     JobCounts,
     Lease,
+    StackDrift,
     StackState,
     StorageState,
 )
@@ -61,10 +62,11 @@ class Status:
 
     @property
     def quiet(self) -> bool:
-        """True if every source answered, and nothing is wrong or was changed by hand."""
+        """True if every source answered in full, and nothing is wrong or was changed by hand."""
+        compared = not any(drift.why for drift in self.of(StackDrift))
         full = all(group.running >= (group.asked or 0) for group in self.of(GroupState))
         ends = all(lease.level == "green" for lease in self.of(Lease))
-        return self.found.healthy and full and ends and not self.of(Difference)
+        return self.found.healthy and compared and full and ends and not self.of(Difference)
 
 
 class _Questions:
@@ -167,8 +169,8 @@ def _storage(account: Account, cluster: Cluster, now: datetime) -> list[StorageS
 def _fill(account: Account, found: dict[str, Any], now: datetime) -> StorageState:
     """Fill of a file system by CloudWatch, which has no figure of one that nobody has mounted yet.
 
-    Lustre: PhysicalDiskUsage, whose sum is that of all storage targets (FSx for Lustre User Guide, "Metrics
-    and dimensions", read 2026-11-28). OpenZFS: UsedStorageCapacity (its user guide, not read again).
+    Lustre: PhysicalDiskUsage, whose sum is that of all storage targets. OpenZFS: UsedStorageCapacity, an
+    average (user guides of FSx for Lustre and for OpenZFS, "metrics and dimensions", read 2026-11-28).
     """
     lustre = found.get("FileSystemType") == "LUSTRE"
     size = int(found.get("StorageCapacity") or 0) * 2**30

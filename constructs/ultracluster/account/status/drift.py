@@ -92,6 +92,8 @@ def stack_drift(
             "still running: ask again in a minute; differences are the last known",
         )
     differences = list(_resources(account, stack)) if drift != "not checked" or why else []
+    if drift == "not checked" and not why:
+        why = "it was never compared: --drift compares it"
     if drift == "differs" and not differences:
         drift = "in sync"
     yield StackDrift(stack, drift, checked, why)

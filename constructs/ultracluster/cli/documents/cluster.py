@@ -92,7 +92,8 @@ class StatusDocument(TypedDict):
     deployed: bool | None
     """True if any of its stacks is there; null: that could not be read."""
     quiet: bool
-    """Every source answered, nothing is wrong, and nothing was changed by hand."""
+    """Every source answered in full, nothing is wrong, and nothing was changed by hand. Whether the file is
+    what is deployed is not asked: `diff --deployed`."""
     stacks: list[StackState]
     drift: list[StackDrift]
     differences: list[Difference]
