@@ -70,8 +70,6 @@ def test_acting_is_limited_to_the_environment(name: str) -> None:
         name, "act", "mirror", deployed=Deployed(account="111122223333", cluster_arn=ARN)
     ):
         assert "*" not in statement["Resource"]
-        if statement["Action"] == ["ssmmessages:OpenDataChannel"]:
-            continue  # limited by the session's token, which only StartSession and ResumeSession give
         for arn in statement["Resource"]:
             assert ":*:" not in arn
             if re.search(r"(instance|session|key|extension|workspaces)/\*$", arn):
@@ -167,6 +165,8 @@ def test_whoever_starts_a_session_may_open_its_channel(group: str) -> None:
     assert found["Action"] == ["ssmmessages:OpenDataChannel"]
     (arn,) = found["Resource"]
     assert re.fullmatch(r"arn:aws:ssm:us-east-2:[^:]+:session/\*", arn)
+    tag = "ssm:resourceTag/aws:ssmmessages:session-id"
+    assert found["Condition"]["StringLikeIfExists"] == {tag: "${aws:userid}"}
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
