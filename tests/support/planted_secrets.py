@@ -63,7 +63,7 @@ SECRETS: dict[str, tuple[str, list[str]]] = {
     "github": ("ghp_" + _RANDOM[:36], [_RANDOM[:20]]),
     "gitlab feature flags": ("glffct-" + "abcdefghij1234567890", ["abcdefghij"]),
     "gitlab runner": ("GR1348941" + "abcdefghij1234567890", ["abcdefghij"]),
-    "stripe": ("rk_live_" + "abcdefghij12345678901234 or " + "sk_prod_klmnopqrst12", ["abcdefghij", "klmnop"]),
+    "stripe": ("rk_live_" + "abcdefghij12345678901234 or " + "sk_prod_klmnopqrst12", ["abcdefghij", "klmno"]),
     "slack hook": ("https://hooks.slack.com/services/" + "T0/B0/abcd", ["T0/B0/abcd"]),
     "openai": ("sk-" + "proj-" + _RANDOM[:24], [_RANDOM[:20]]),
     "ngc": ("nvapi-" + _RANDOM[:40], [_RANDOM[:20]]),
