@@ -60,6 +60,7 @@ TASKS = {
     "run a job on Slurm": "slurm-jobs",
     "run a job on Kubernetes": "kubernetes",
     "open an editor on a node": "ssh",
+    "submit my folder": "working-folders",
     "find why a step is slow": "observability",
     "answer an alert": "runbooks/GpuXidReplace",
     "replace a node": "operations",
