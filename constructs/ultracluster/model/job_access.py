@@ -1,4 +1,4 @@
-"""Whose users get a role for S3: those of the nodes that jobs run on, and that people log in to; and where in
+"""Users who get a role for S3: those of the nodes that jobs run on, and that people log in to; and where in
 S3 people put the folders that they submit."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def job_access_roles(cluster: Cluster) -> tuple[Role, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WorkdirPlace:
-    """Where people put the folders that they submit."""
+    """Place of the folders that people submit."""
 
     bucket: JobBucket
     volume: str = ""
@@ -35,7 +35,7 @@ class WorkdirPlace:
 
     @property
     def folder(self) -> str:
-        """Of the bucket, without a slash at its end."""
+        """Folder of the bucket, without a slash at its end."""
         prefix = (self.bucket.prefix or "").rstrip("/")
         return f"{prefix}/{WORKDIRS}" if prefix else WORKDIRS
 

@@ -175,7 +175,7 @@ def breaks(world: World, what: str) -> None:
         ("cut", "is not what was submitted"),
         ("absent", "cannot be read"),
         ("no command line", "cannot be read"),
-        ("link", "is not a folder of yours"),
+        ("link", "is not your folder"),
         ("file", "cannot be made"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_folder_of_somebody_else_is_refused(world: World) -> None:
     world.place.mkdir()
     os.chown(world.place, 1234, 1234)
     status, out, errors = world.run()
-    assert (status, out) == (1, "") and "is not a folder of yours" in errors
+    assert (status, out) == (1, "") and "is not your folder" in errors
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What of a working folder travels, and the archive of it: the same content is the same bytes.
+"""Files of a working folder that travel, and their archive: the same content is the same bytes.
 
 Names, contents, links and the executable bit count. Times, owners, other bits of the mode, empty folders and
 the order on the disk do not. The archive is not compressed: what zlib writes differs between versions.
@@ -23,7 +23,7 @@ IGNORE_FILES = (".gitignore", ".ultraclusterignore")
 NEVER = (".git", ".hg", ".svn")
 """Folders that no ignore file has to name."""
 MOST_FILES = 100_000
-"""Each is a file on Lustre's metadata server, and made anew for each version of the folder."""
+"""Each is a file on Lustre's metadata server, and made again for each version of the folder."""
 MOST_MB = 5000
 """S3 takes 5 GB in one request, whose checksum is that of the whole (S3 User Guide, "Uploading objects")."""
 _MB = 1_000_000
@@ -39,12 +39,12 @@ class Entry:
     size: int
     executable: bool = False
     link: str = ""
-    """Where it leads, as it is written; empty for a file."""
+    """Target, as it is written; empty for a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What travels."""
+    """Files and links that travel."""
 
     path: Path
     entries: tuple[Entry, ...]
@@ -181,7 +181,7 @@ def _entry(one: os.DirEntry[str], name: str, root: Path, named: Path) -> Entry:
 
 
 def _link(path: Path, shown: str, root: Path) -> str:
-    """Where a link leads, which is inside of the folder."""
+    """Target of a link, which is inside of the folder."""
     target = str(path.readlink())
     inside = not target.startswith("/") and Path(os.path.realpath(path)).is_relative_to(root)
     if not inside or not target.isprintable():
@@ -193,7 +193,7 @@ def _link(path: Path, shown: str, root: Path) -> str:
 
 
 def _rule(place: Path, names: set[str]) -> Ignored | None:
-    """What the ignore files of a folder say; None where it has none."""
+    """Rule of the ignore files of a folder; None where it has none."""
     lines: list[str] = []
     for name in IGNORE_FILES:
         if name not in names:
@@ -220,7 +220,7 @@ def _rule(place: Path, names: set[str]) -> Ignored | None:
 
 
 def _ignored(rules: tuple[tuple[int, Ignored], ...], name: str) -> bool:
-    """Whether the nearest ignore file that decides on it says so."""
+    """True if the nearest ignore file that decides on it ignores it."""
     for start, rule in reversed(rules):
         said = rule(name[start:])
         if said is not None:

@@ -8,7 +8,7 @@ from ultracluster.jobs.workdir.bucket import Workdir
 from ultracluster.model import Cluster
 
 VARIABLE = "ULTRACLUSTER_WORKDIR"
-"""Where the folder is, in a job's environment."""
+"""Path of the folder, in a job's environment."""
 _BASH = re.compile(r"#!\s*(/usr/bin/env\s+)?\S*bash(\s|$)")
 _STEP = r"""# The submitted folder, by its content: the same code whenever this job starts again
 export ULTRACLUSTER_WORKDIR=@shared@/.ultracluster-workdirs-$UID/@digest@
@@ -24,13 +24,13 @@ ultracluster_workdir() {
     rm -rf "$@"
   }
   mkdir -p "$place" || stop "$place cannot be made"
-  [[ -d $place && ! -L $place && -O $place ]] || stop "$place is not a folder of yours"
+  [[ -d $place && ! -L $place && -O $place ]] || stop "$place is not your folder"
   [[ ! -d $ULTRACLUSTER_WORKDIR ]] || return 0
   exec 9>>"$place/.lock"
   if flock --wait 1800 9; then
     clean "$place"/.new-*
   else
-    echo "workdir: no lock on $place; goes on without it" >&2
+    echo "workdir: no lock on $place; continues without one" >&2
   fi
   [[ ! -d $ULTRACLUSTER_WORKDIR ]] || return 0 # another job was first
   new=$(mktemp -d "$place/.new-XXXXXX") || stop "$place takes no folder"
