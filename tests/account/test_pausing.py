@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import botocore.session
 import pytest
+from project import ROOT
 from rules_support import environment_data, loaded
 
 from ultracluster.account.pausing import Job, Pause, Plan, Seen, pause, resume, ways
@@ -69,6 +69,11 @@ def test_a_pause_that_was_cut_off_keeps_the_first_counts() -> None:
     assert not found.refusals and found.mark == MARK and "mark" not in kinds(found)
 
 
+def test_a_group_more_is_added_to_the_record() -> None:
+    found = pause(DEV, replace(SEEN, paused=replace(MARK, counts={"other": 1})))
+    assert kinds(found)[0] == "mark" and found.mark == replace(MARK, counts={"other": 1, "gpu": 2})
+
+
 @pytest.mark.parametrize("paid", [None, 12345.0])
 def test_committed_capacity_is_refused_unless_it_is_named(paid: float | None) -> None:
     mine = cluster({"kind": "training-plan", "arn": PLAN})
@@ -93,7 +98,7 @@ def test_capacity_that_may_not_come_back_is_said(capacity: dict[str, Any], said:
 
 
 def test_a_fleet_stops_as_a_whole() -> None:
-    mine = resolve(load(Path("environments/parallelcluster-p5.yaml")).environment)
+    mine = resolve(load(ROOT / "environments" / "parallelcluster-p5.yaml").environment)
     compute = list(mine.with_role("compute"))
     seen = replace(SEEN, counts=dict.fromkeys(compute, 1))
     named = [name for name in compute if mine.groups[name].capacity.kind not in ("on-demand", "spot")]
