@@ -40,7 +40,7 @@ VARIANTS = {
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
 ASKED = {
     "job-buckets", "job-bounds", "job-folder", "directory", "checkpoint-tier", "inference", "mountpoint-s3",
-    "remote-ide",
+    "remote-ide", "workdirs", "workdir-key",
 }  # fmt: skip
 """Words of rows that no shipped environment has."""
 NAMES = (
