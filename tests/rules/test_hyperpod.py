@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 import pytest
-from recipes import types_with_the_new_one
+from recipes import catalogue_with_new_type
 from rules_table import cases, found, table_tests, world_tests
 
-from ultracluster.catalog import instances
 from ultracluster.rules.sets import HYP
 
 PLAN = {
@@ -21,10 +21,10 @@ TYPE, TRAIN, SYSTEM = "node_groups.gpu.instance_type", "node_groups.train", "nod
 
 
 @pytest.fixture(autouse=True)
-def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With a type of which it is unknown whether HyperPod has it."""
-    types = types_with_the_new_one()
-    monkeypatch.setattr(instances, "instance_types", lambda: types)
+    with catalogue_with_new_type(monkeypatch):
+        yield
 
 
 def patching(schedule: str) -> dict[str, str]:

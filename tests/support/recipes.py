@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from project import ROOT
 
-from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.catalog.instances import _instance_type  # pyright: ignore[reportPrivateUsage]
+from ultracluster.catalog import instances
 
 NEW_TYPE = "p7.48xlarge"
 """The instance type of the first recipe."""
@@ -71,9 +72,18 @@ def new_type() -> dict[str, Any]:
     return json.loads(f"{{{text}}}")[NEW_TYPE]
 
 
-def types_with_the_new_one() -> Mapping[str, InstanceType]:
-    """The catalogue's instance types as they are with the first recipe."""
-    return {**instance_types(), NEW_TYPE: _instance_type(NEW_TYPE, new_type())}
+@contextmanager
+def catalogue_with_new_type(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The catalogue as it is with the first recipe."""
+    real = instances.catalog_file
+    document = real("instances")
+    added = {**document, "types": {**document["types"], NEW_TYPE: new_type()}}
+    monkeypatch.setattr(instances, "catalog_file", lambda file: added if file == "instances" else real(file))
+    for answer in (instances.instance_type, instances.instance_types):
+        answer.cache_clear()
+    yield
+    for answer in (instances.instance_type, instances.instance_types):
+        answer.cache_clear()
 
 
 def _blocks(text: str) -> list[Block]:

@@ -48,7 +48,7 @@ def times(first: str | None, last: str | None, now: dt.datetime) -> tuple[dt.dat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What --by asks for: the use of nodes between two times."""
+    """Request of --by: the use of nodes between two times."""
 
     by: By
     since: dt.datetime

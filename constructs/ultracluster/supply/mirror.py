@@ -70,7 +70,7 @@ class Selection:
     packages: bool = True
     """Packages of repositories, too."""
     only: Callable[[str, str], bool] = lambda system, arch: True
-    """Says of an operating system and a processor if their files and packages are mirrored."""
+    """Whose files and packages are mirrored, by operating system and processor; all of them by default."""
     optional: Collection[str] = ()
     """Optional components that are mirrored, too."""
     renew: bool = False

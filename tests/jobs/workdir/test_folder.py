@@ -27,6 +27,8 @@ TREES = st.dictionaries(
     max_size=8,
 )
 
+pytestmark = pytest.mark.slow  # starts programs or listens
+
 
 def laid(root: Path, files: dict[str, tuple[bytes, bool]], seed: int = 0) -> Path:
     """A folder with these files, made in an order and with times and modes that nothing says."""

@@ -20,6 +20,8 @@ from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import resolve
 from ultracluster.model.job_access import WorkdirPlace, workdir_place
 
+pytestmark = pytest.mark.slow  # starts programs or listens
+
 VOLUMES = {"runs": {"bucket": "example-runs", "prefix": "a/", "write": True}}
 CLUSTER = resolve(environment({"orchestrator.mountpoint_s3": VOLUMES, "orchestrator.kuberay": True}))
 DIGEST = "0a" * 32

@@ -21,6 +21,8 @@ from ultracluster.jobs.workdir.in_script import with_workdir
 from ultracluster.model import Cluster, resolve
 from ultracluster.model.job_access import workdir_place
 
+pytestmark = pytest.mark.slow  # starts programs or listens
+
 BUCKETS = [{"bucket": "example-data"}, {"bucket": "example-runs", "prefix": "team-a/", "write": True}]
 SLURM = resolve(environment({"storage.job_buckets": BUCKETS}, base="prod"))
 AWS = """\

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from recipes import types_with_the_new_one
+from recipes import catalogue_with_new_type
 from rules_support import GB300
 from rules_table import cases, found, table_tests, world_tests
 
-from ultracluster.catalog import instance_types, instances
+from ultracluster.catalog import instance_types
 from ultracluster.rules.sets import EFA
 
 TYPE = "node_groups.gpu.instance_type"
@@ -25,10 +27,10 @@ test_the_examples_of_a_world_of_their_own = world_tests(EFA)
 
 
 @pytest.fixture(autouse=True)
-def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With a type whose network cards are unknown."""
-    types = types_with_the_new_one()
-    monkeypatch.setattr(instances, "instance_types", lambda: types)
+    with catalogue_with_new_type(monkeypatch):
+        yield
 
 
 @pytest.mark.parametrize(
