@@ -12,6 +12,7 @@ VENV := .venv
 PARALLELCLUSTER := .venv-parallelcluster
 JUDGES := .venv-judges
 EVALUATOR := tests/iam_evaluator
+EMULATED := tests/emulated_account
 GRAFANA := tests/grafana_schema
 PROSE := tools/prose
 BIN := $(VENV)/bin
@@ -37,7 +38,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(SYNTH) node_modules/.stamp ## what synth and deploy need (other targets call it)
-setup-dev: $(DEV) $(VENV)/.docs $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp $(PROSE)/node_modules/.stamp ## what tests need (other targets call it)
+setup-dev: $(DEV) $(VENV)/.docs $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp $(EVALUATOR)/node_modules/.stamp $(EMULATED)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp $(PROSE)/node_modules/.stamp ## what tests need (other targets call it)
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found: install one, or name it: make PYTHON=/path/to/python3"; exit 2; }
@@ -104,6 +105,12 @@ node_modules/.dev: package.json package-lock.json $(VENV)/.node
 $(EVALUATOR)/node_modules/.stamp: $(EVALUATOR)/package.json $(EVALUATOR)/package-lock.json $(VENV)/.node
 	@echo "installing the IAM evaluator (about 20 MB) ..."
 	@$(NPM_CI) --prefix $(EVALUATOR)
+	@touch $@
+
+# Clients that Lambda's Node has, for functions of custom resources that run against the emulated account.
+$(EMULATED)/node_modules/.stamp: $(EMULATED)/package.json $(EMULATED)/package-lock.json $(VENV)/.node
+	@echo "installing clients of AWS's SDK for JavaScript (about 45 MB) ..."
+	@$(NPM_CI) --prefix $(EMULATED)
 	@touch $@
 
 # Grafana's types of boards, of each version that Amazon Managed Grafana offers; no Grafana itself.
@@ -214,7 +221,7 @@ site: $(VENV)/.docs node_modules/.dev ## the documentation as a site, in site/: 
 audit: $(VENV)/.dev $(VENV)/.node ## known weaknesses of what the locks name (asks public databases: needs the internet)
 	@status=0; for lock in requirements*.lock; do echo "$$lock"; \
 	  pip-audit --require-hashes --disable-pip --progress-spinner off --requirement $$lock $(AUDIT_FLAGS) || status=1; done; \
-	  npm audit || status=1; npm audit --prefix $(EVALUATOR) || status=1; npm audit --prefix $(GRAFANA) || status=1; npm audit --prefix $(PROSE) || status=1; exit $$status
+	  npm audit || status=1; npm audit --prefix $(EVALUATOR) || status=1; npm audit --prefix $(EMULATED) || status=1; npm audit --prefix $(GRAFANA) || status=1; npm audit --prefix $(PROSE) || status=1; exit $$status
 
 generate: $(VENV)/.dev $(VENV)/.node ## JSON Schemas and reference pages from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
@@ -259,9 +266,10 @@ lock: $(VENV)/.dev $(VENV)/.node ## renew the lock files (LOCK_FLAGS=--upgrade f
 	@$(UV_COMPILE) tests/support/judges/requirements.in -o requirements-judges.lock
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(EVALUATOR)
+	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(EMULATED)
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(GRAFANA)
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(PROSE)
 	@python -c 'import json, pathlib; file = pathlib.Path("package-lock.json"); lock = json.loads(file.read_text()); [one.pop("funding", None) for one in lock["packages"].values()]; file.write_text(json.dumps(lock, indent=2) + "\n")' # addresses of authors
 
 clean: ## everything that make made
-	@rm -rf $(VENV) $(PARALLELCLUSTER) $(JUDGES) node_modules $(EVALUATOR)/node_modules $(GRAFANA)/node_modules $(PROSE)/node_modules cdk.out dist build site .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PARALLELCLUSTER) $(JUDGES) node_modules $(EVALUATOR)/node_modules $(EMULATED)/node_modules $(GRAFANA)/node_modules $(PROSE)/node_modules cdk.out dist build site .pytest_cache .ruff_cache .hypothesis

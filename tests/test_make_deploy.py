@@ -167,7 +167,7 @@ def dry_run(folder: Path, target: str, **variables: str) -> str:
     shutil.copy(ROOT / "Makefile", folder)
     for lock in ROOT.glob("requirements*.lock"):
         (folder / lock.name).touch()
-    for tool in ("tests/iam_evaluator", "tests/grafana_schema", "tools/prose"):
+    for tool in ("tests/iam_evaluator", "tests/emulated_account", "tests/grafana_schema", "tools/prose"):
         (folder / tool).mkdir(parents=True, exist_ok=True)
         (folder / tool / "package.json").touch()
         (folder / tool / "package-lock.json").touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -37,8 +38,9 @@ def main() -> int:
     arguments = argparse.ArgumentParser(prog="emulated_account")
     arguments.add_argument("--port", type=int, default=0)
     arguments.add_argument(
-        "--address", type=Path, help="file that gets the account's address when it answers"
+        "--ready", type=int, help="descriptor that gets the account's address when it answers"
     )
+    arguments.add_argument("--address", type=Path, help="file that gets it, too")
     options = arguments.parse_args()
     engine.install()
     application = DomainDispatcherApplication(create_backend_app)
@@ -59,13 +61,16 @@ def main() -> int:
     )
     if options.address:
         options.address.write_text(address, encoding="utf-8")
-    try:
+    if options.ready:
+        with os.fdopen(options.ready, "w", encoding="utf-8") as pipe:
+            pipe.write(f"{address}\n")
+    with contextlib.suppress(KeyboardInterrupt):
         server.serve_forever()
-    except KeyboardInterrupt:
-        pass
     if engine.without_adapter:
         print(f"failed, no adapter: {', '.join(sorted(engine.without_adapter))}", file=sys.stderr)
-    return 1 if engine.without_adapter else 0
+    sys.stdout.flush()
+    # Threads of requests that nobody waits for must not hold the end up.
+    os._exit(1 if engine.without_adapter else 0)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import uuid
 from dataclasses import dataclass
@@ -28,13 +29,18 @@ class Place:
 
     def client(self, service: str) -> Any:
         """A client of this account's own endpoint, so that an adapter sees what everybody sees."""
-        return boto3.client(
-            service,
-            region_name=self.region,
-            endpoint_url=os.environ["AWS_ENDPOINT_URL"],
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",  # noqa: S106
-        )
+        return client(service, self.region)
+
+
+@functools.cache
+def client(service: str, region: str) -> Any:
+    return boto3.client(
+        service,
+        region_name=region,
+        endpoint_url=os.environ["AWS_ENDPOINT_URL"],
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",  # noqa: S106
+    )
 
 
 class Adapter:

@@ -25,9 +25,7 @@ from emulated_account.adapter import Adapter, Place
 from emulated_account.refusal import Refusal
 
 # Packages of the SDK for JavaScript, which Lambda's Node brings and its functions do not.
-NODE_MODULES = Path(
-    os.environ.get("ULTRACLUSTER_ACCOUNT_NODE_MODULES", Path(__file__).parent / "node_modules")
-)
+NODE_MODULES = Path(__file__).parents[2] / "emulated_account" / "node_modules"
 START_PYTHON = """
 import importlib, json, os, sys
 sys.path.insert(0, "/var/task")

@@ -12,7 +12,7 @@ import threading
 from typing import Any
 
 from moto.cloudformation import models, parsing, responses, urls
-from moto.cloudformation.exceptions import ValidationError
+from moto.cloudformation.exceptions import AlreadyExistsException, ValidationError
 from moto.s3.models import FakeBucket
 
 from emulated_account import schemas
@@ -51,6 +51,9 @@ def _exists(region: str, kind: str) -> bool:
 class Stack(models.Stack):
     """A stack that a change set creates, with exports, outputs and events of its resources."""
 
+    # Outputs and exports as they were after the last change: resources may be on their way out.
+    settled: tuple[list[dict[str, Any]] | None, list[parsing.Export]] = (None, [])
+
     def _create_resource_map(self) -> ResourceMap:
         made = ResourceMap(
             self.stack_id,
@@ -86,6 +89,19 @@ class Stack(models.Stack):
         own = self.resource_map
         return [one for key, one in list(own._parsed_resources.items()) if key in own._resource_json_map]
 
+    @property
+    def outputs(self) -> list[dict[str, Any]] | None:
+        return self.settled[0]
+
+    @property
+    def exports(self) -> list[parsing.Export]:
+        return self.settled[1]
+
+    def settle_outputs(self) -> None:
+        self.output_map = self._create_output_map()
+        self.settled = (None, self.output_map.exports)
+        self.settled = (super().outputs, self.settled[1])
+
     def imported(self) -> set[str]:
         """Names of the exports that the stack's template imports."""
         return set(_imports(self.template_dict, self.resource_map))
@@ -114,6 +130,24 @@ class Backend(models.CloudFormationBackend):
             del self.stacks[found.stack_id]
         return super().create_change_set(*args, **kwargs)
 
+    def create_stack(self, name: str, template: str, parameters: dict[str, Any], **more: Any) -> models.Stack:
+        """The same way as a change set, so that one engine judges both."""
+        if any(stack.name == name for stack in self.stacks.values()):
+            raise AlreadyExistsException(f"Stack [{name}] already exists")
+        identity, stack = self.create_change_set(
+            stack_name=name,
+            change_set_name="create-stack",
+            template=template,
+            parameters=parameters,
+            description="",
+            change_set_type="CREATE",
+            notification_arns=more.get("notification_arns"),
+            tags=more.get("tags"),
+            role_arn=more.get("role_arn"),
+        )
+        self.execute_change_set(identity)
+        return self.stacks[stack]
+
     def execute_change_set(self, change_set_name: str, stack_name: str | None = None) -> None:
         change_set = self.describe_change_set(change_set_name)
         assert change_set is not None
@@ -137,7 +171,7 @@ class Backend(models.CloudFormationBackend):
             stack.template, stack.template_dict = change_set.template, change_set.template_dict
             stack.parameters, stack.tags = change_set.parameters, change_set.tags or stack.tags
             stack.description = stack.template_dict.get("Description")
-            stack.output_map = stack._create_output_map()
+            stack.settle_outputs()
             self._export(stack)
         except Exception as error:
             self._roll_back(stack, _failure(stack, error), change_set)

@@ -12,7 +12,7 @@ from moto.core.exceptions import ServiceException
 
 from emulated_account import schemas
 from emulated_account.adapter import Adapter, Place
-from emulated_account.adapters import ADAPTERS
+from emulated_account.adapters import ADAPTERS, deletions
 from emulated_account.custom import CustomResource, is_custom
 from emulated_account.refusal import NoAdapter, Refusal, say_not_judged
 
@@ -143,7 +143,11 @@ class ResourceMap(parsing.ResourceMap):
             self._delete_resource(resource, definition)
         except Exception as error:
             raise Failed(key, kind, why(error), "DELETE") from error
-        if not isinstance(resource, Adapter) and self._is_stored(kind, resource):
+        if (
+            not isinstance(resource, Adapter)
+            and getattr(resource, "state", "") not in ("deleted", "deleting")
+            and self._is_stored(kind, resource)
+        ):
             say_not_judged(f"the deletion of {kind}: moto keeps it")
         del self._parsed_resources[key]
         self.stack.event(key, kind, "DELETE_COMPLETE", physical_id=identifier(resource))
@@ -159,7 +163,10 @@ class ResourceMap(parsing.ResourceMap):
         if isinstance(parsed_resource, Adapter):
             parsed_resource.remove()
         else:
-            super()._delete_resource(parsed_resource, parsing.clean_json(resource_json, self))
+            definition = parsing.clean_json(resource_json, self)
+            place = Place(self._account_id, self._region_name, self.stack_id, "")
+            if not deletions.delete(place, definition, parsed_resource):
+                super()._delete_resource(parsed_resource, definition)
 
 
 def _holds(store: Any, resource: Any, depth: int = 4) -> bool:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from emulated_account.adapter import Adapter
 from emulated_account.adapters.bucket_policy import BucketPolicy
-from emulated_account.adapters.by_api import Function, Key, LayerVersion, RouteTable
+from emulated_account.adapters.by_api import (
+    Function,
+    Key,
+    LayerVersion,
+    RouteTable,
+    SubnetRouteTableAssociation,
+)
 from emulated_account.adapters.fsx_lustre import FileSystem
 from emulated_account.adapters.hyperpod import Cluster
 from emulated_account.adapters.security_group_rules import SecurityGroupEgress, SecurityGroupIngress
@@ -21,5 +27,6 @@ ADAPTERS: dict[str, type[Adapter]] = {
         RouteTable,
         SecurityGroupEgress,
         SecurityGroupIngress,
+        SubnetRouteTableAssociation,
     )
 }

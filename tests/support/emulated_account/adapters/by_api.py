@@ -16,6 +16,7 @@ from botocore import xform_name
 
 from emulated_account import api_model
 from emulated_account.adapter import Adapter
+from emulated_account.refusal import Refusal
 
 Request = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -69,6 +70,19 @@ class RouteTable(ByApi):
     deletion: ClassVar = {"RouteTableId": ...}
 
 
+class SubnetRouteTableAssociation(ByApi):
+    """Moto's own is identified by its table, and is never deleted."""
+
+    resource_type = "AWS::EC2::SubnetRouteTableAssociation"
+    judged_by = "ec2:AssociateRouteTable"
+    service = "ec2"
+    operations = ("AssociateRouteTable", "DisassociateRouteTable")
+    request = staticmethod(lambda own: {key: own[key] for key in ("RouteTableId", "SubnetId")})
+    identifier = "AssociationId"
+    found: ClassVar = {"Id": "AssociationId"}
+    deletion: ClassVar = {"AssociationId": ...}
+
+
 class Key(ByApi):
     resource_type = "AWS::KMS::Key"
     judged_by = "kms:CreateKey"
@@ -111,6 +125,11 @@ class Function(ByApi):
     def create(self) -> None:
         name = self.properties.get("FunctionName", self.place.generated_name(64))
         self.properties = self.properties | {"FunctionName": name}
+        roles = self.place.client("iam").list_roles()["Roles"]
+        role = next((one for one in roles if one["Arn"] == self.properties["Role"]), None)
+        if "lambda.amazonaws.com" not in str(role and role["AssumeRolePolicyDocument"]):
+            message = "The role defined for the function cannot be assumed by Lambda."
+            raise Refusal("InvalidParameterValueException", message)
         super().create()
 
     @staticmethod
