@@ -22,6 +22,8 @@ from emulated_account.custom import is_custom
 from emulated_account.refusal import Refusal, say_not_judged
 from emulated_account.resources import NOTHING, Failed, ResourceMap, why
 
+# Such a stack can be deleted only: user guide, "Stack status codes", Unverified for DELETE_FAILED.
+NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "CREATE_FAILED")
 # Types that some template asked for and nobody emulates: the run ends with an error.
 without_adapter: set[str] = set()
 
@@ -126,8 +128,15 @@ class Backend(models.CloudFormationBackend):
         template = models.Stack.parse_template(kwargs["template"])
         check_types(self.region_name, template)
         found = next((s for s in self.stacks.values() if s.name == kwargs["stack_name"]), None)
-        if found and found.status == "REVIEW_IN_PROGRESS" and kwargs["change_set_type"] == "CREATE":
+        if found and kwargs["change_set_type"] == "CREATE":
+            if found.status != "REVIEW_IN_PROGRESS":
+                raise ValidationError(
+                    message=f"Stack [{found.name}] already exists and cannot be created again"
+                )
             del self.stacks[found.stack_id]
+        elif found and found.status in NOT_UPDATABLE:
+            message = f"Stack:{found.stack_id} is in {found.status} state and can not be updated."
+            raise ValidationError(message=message)
         return super().create_change_set(*args, **kwargs)
 
     def create_stack(self, name: str, template: str, parameters: dict[str, Any], **more: Any) -> models.Stack:
