@@ -19,13 +19,21 @@ def operation(service: str, name: str) -> OperationModel:
 
 
 def known_to(service: str, name: str, properties: dict[str, Any]) -> dict[str, Any]:
-    """Properties of a resource that are parameters of an operation as well."""
-    shape = operation(service, name).input_shape
-    return {
-        key: value
-        for key, value in properties.items()
-        if isinstance(shape, StructureShape) and key in shape.members
-    }
+    """Properties of a resource that are parameters of an operation as well, spelled as the operation does."""
+    return spelled(operation(service, name).input_shape, properties)
+
+
+def spelled(shape: Shape | None, value: Any) -> Any:
+    """A value with the model's names: templates begin names with capitals, and write maps of tags as lists."""
+    if isinstance(shape, StructureShape) and isinstance(value, dict):
+        members = {member.lower(): member for member in shape.members}
+        known = {members[key.lower()]: item for key, item in value.items() if key.lower() in members}
+        return {key: spelled(shape.members[key], item) for key, item in known.items()}
+    if isinstance(shape, ListShape) and isinstance(value, list):
+        return [spelled(shape.member, item) for item in value]
+    if isinstance(shape, MapShape) and isinstance(value, list):
+        return {item["Key"]: item["Value"] for item in value}
+    return value
 
 
 def typed(shape: Shape, value: Any) -> Any:

@@ -7,6 +7,8 @@ gives all of its change sets one name: stacks that are deployed at once would ex
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
 import sys
 import threading
 from typing import Any
@@ -22,6 +24,7 @@ from emulated_account.custom import is_custom
 from emulated_account.refusal import Refusal, say_not_judged
 from emulated_account.resources import NOTHING, Failed, ResourceMap, why
 
+moto_clean_json = parsing.clean_json
 # Such a stack can be deleted only: user guide, "Stack status codes", Unverified for DELETE_FAILED.
 NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "CREATE_FAILED")
 # Types that some template asked for and nobody emulates: the run ends with an error.
@@ -295,10 +298,21 @@ class Response(responses.CloudFormationResponse):
         return responses.ActionResult({"StackId": stack.stack_id})
 
 
+def clean_json(value: Any, resources: ResourceMap) -> Any:
+    """Moto's intrinsic functions, and Fn::Cidr, which it leaves out."""
+    if not isinstance(value, dict) or "Fn::Cidr" not in value:
+        return moto_clean_json(value, resources)
+    block, count, *bits = moto_clean_json(value["Fn::Cidr"], resources)
+    size = 32 - int(bits[0] if bits else 8)
+    networks = ipaddress.ip_network(block).subnets(new_prefix=size)
+    return [str(one) for one in itertools.islice(networks, int(count))]
+
+
 def install() -> None:
     """Puts these classes where moto looks for its own, in this process only."""
     say_not_judged("conditions of bucket policies, and permissions of roles: moto knows neither")
     FakeBucket.get_permission = permission
+    parsing.clean_json = clean_json
     models.Stack = Stack
     models.cloudformation_backends.backend = Backend
     urls.url_paths["{0}/$"] = Response.dispatch

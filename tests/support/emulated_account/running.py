@@ -87,8 +87,12 @@ class Account:
         return self.settled(one["StackId"])
 
     def delete(self, name: str) -> str:
+        """The same for a deletion; a stack that does not exist is deleted."""
         client = self.client("cloudformation")
-        stack = client.describe_stacks(StackName=name)["Stacks"][0]["StackId"]
+        stacks = [one for one in client.describe_stacks()["Stacks"] if one["StackName"] == name]
+        if not stacks:
+            return ""
+        stack = stacks[0]["StackId"]
         client.delete_stack(StackName=name)
         return self.settled(stack)
 

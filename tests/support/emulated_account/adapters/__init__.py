@@ -13,7 +13,9 @@ from emulated_account.adapters.by_api import (
 )
 from emulated_account.adapters.fsx_lustre import FileSystem
 from emulated_account.adapters.hyperpod import Cluster
+from emulated_account.adapters.rows import ROWS
 from emulated_account.adapters.security_group_rules import SecurityGroupEgress, SecurityGroupIngress
+from emulated_account.adapters.stored import STORED
 
 ADAPTERS: dict[str, type[Adapter]] = {
     one.resource_type: one
@@ -28,5 +30,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
         SecurityGroupEgress,
         SecurityGroupIngress,
         SubnetRouteTableAssociation,
+        *ROWS,
+        *STORED,
     )
 }

@@ -32,7 +32,8 @@ class ByApi(Adapter):
     deletion: ClassVar[dict[str, Any]]
 
     def create(self) -> None:
-        answer = self._call(self.operations[0], type(self).request(self.properties))
+        request = type(self).request(self.properties)
+        answer = self._call(self.operations[0], request) | {"own": self.properties, "request": request}
         self.physical_resource_id = jmespath.search(self.identifier, answer)
         self.attributes = {name: jmespath.search(path, answer) for name, path in self.found.items()}
         self.settle(self.properties)
@@ -44,10 +45,17 @@ class ByApi(Adapter):
         self.settle(properties)
 
     def remove(self) -> None:
-        identity = {
-            key: self.physical_resource_id if value is ... else value for key, value in self.deletion.items()
-        }
-        self._call(self.operations[1], identity)
+        self._call(self.operations[1], {key: self._identity(value) for key, value in self.deletion.items()})
+
+    def _identity(self, value: Any) -> Any:
+        """An ellipsis stands for the identifier, a text that begins with a dot for a property or attribute."""
+        if isinstance(value, list):
+            return [self._identity(item) for item in value]
+        if value is ...:
+            return self.physical_resource_id
+        if isinstance(value, str) and value.startswith("."):
+            return self.attributes.get(value[1:]) or self.properties[value[1:]]
+        return value
 
     def _call(self, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
         request = api_model.judge(self.service, operation, parameters)
@@ -81,6 +89,30 @@ class SubnetRouteTableAssociation(ByApi):
     identifier = "AssociationId"
     found: ClassVar = {"Id": "AssociationId"}
     deletion: ClassVar = {"AssociationId": ...}
+
+
+def row(
+    resource_type: str,
+    create: str,
+    delete: str,
+    deletion: dict[str, Any],
+    identifier: str,
+    found: dict[str, str],
+    request: Request | None = None,
+) -> type[ByApi]:
+    """A type whose request is its properties, where nothing else is said."""
+    service, _, operation = create.partition(":")
+    own = {
+        "resource_type": resource_type,
+        "judged_by": create,
+        "service": service,
+        "operations": (operation, delete),
+        "request": staticmethod(request or (lambda own: api_model.known_to(service, operation, own))),
+        "identifier": identifier,
+        "found": found,
+        "deletion": deletion,
+    }
+    return type(resource_type.replace("AWS::", "").replace("::", ""), (ByApi,), own)
 
 
 class Key(ByApi):
@@ -137,8 +169,7 @@ class Function(ByApi):
         code = dict(own["Code"])
         if "ZipFile" in code:
             code["ZipFile"] = _archive(code["ZipFile"], own["Runtime"])
-        tags = {tag["Key"]: tag["Value"] for tag in own.get("Tags", [])}
-        return api_model.known_to("lambda", "CreateFunction", own) | {"Code": code, "Tags": tags}
+        return api_model.known_to("lambda", "CreateFunction", own) | {"Code": code}
 
     def update(self, properties: dict[str, Any]) -> None:
         name = {"FunctionName": self.physical_resource_id}

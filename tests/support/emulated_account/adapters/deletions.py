@@ -8,6 +8,14 @@ from typing import Any
 from emulated_account.adapter import Place
 
 Own = dict[str, Any]
+
+
+def _endpoint(_: Own, one: Any) -> Own:
+    # Moto's endpoints have no type where the template leaves it out, and then cannot be deleted.
+    one.vpc_endpoint_type = one.vpc_endpoint_type or "Gateway"
+    return {"VpcEndpointIds": [one.id]}
+
+
 # Per type: the call of EC2, and its request made of the properties and moto's object.
 CALLS: dict[str, tuple[str, Callable[[Own, Any], Own]]] = {
     "AWS::EC2::EIP": ("release_address", lambda _, one: {"AllocationId": one.allocation_id}),
@@ -17,7 +25,7 @@ CALLS: dict[str, tuple[str, Callable[[Own, Any], Own]]] = {
         lambda _, one: {"InternetGatewayId": one.id},
     ),
     "AWS::EC2::NatGateway": ("delete_nat_gateway", lambda _, one: {"NatGatewayId": one.id}),
-    "AWS::EC2::VPCEndpoint": ("delete_vpc_endpoints", lambda _, one: {"VpcEndpointIds": [one.id]}),
+    "AWS::EC2::VPCEndpoint": ("delete_vpc_endpoints", _endpoint),
 }
 
 

@@ -40,8 +40,12 @@ class SecurityGroupRule(Adapter):
             group,
         )
         client.describe_security_groups(GroupIds=sorted({group, other}))
+        self._prepare(client, group)
         rules = self._call("Authorize")["SecurityGroupRules"]
         self.physical_resource_id = self.attributes["Id"] = rules[0]["SecurityGroupRuleId"]
+
+    def _prepare(self, client: Any, group: str) -> None:
+        """What the first rule of a group changes."""
 
     def update(self, properties: dict[str, Any]) -> None:
         """Only the description can change in place."""
@@ -70,6 +74,27 @@ class SecurityGroupEgress(SecurityGroupRule):
     resource_type = "AWS::EC2::SecurityGroupEgress"
     judged_by = "ec2:AuthorizeSecurityGroupEgress"
     way = "Egress"
+    # Rules that are not the default one.
+    own: ClassVar[set[str]] = set()
+
+    def create(self) -> None:
+        super().create()
+        self.own.add(self.physical_resource_id)
+
+    def _prepare(self, client: Any, group: str) -> None:
+        """The rule that lets everything out, which a new group has, goes with the first rule of a template.
+
+        Source: aws/aws-cdk#987 (2018), and samples of AWS that add the same rule again.
+        """
+        found = client.describe_security_group_rules(Filters=[{"Name": "group-id", "Values": [group]}])
+        default = [
+            one["SecurityGroupRuleId"]
+            for one in found["SecurityGroupRules"]
+            if one["IsEgress"] and one["IpProtocol"] == "-1" and one.get("CidrIpv4") == "0.0.0.0/0"
+        ]
+        if gone := [one for one in default if one not in self.own]:
+            client.revoke_security_group_egress(GroupId=group, SecurityGroupRuleIds=gone)
+
     ends: ClassVar = RANGES | {
         "DestinationPrefixListId": ("PrefixListIds", "PrefixListId"),
         "DestinationSecurityGroupId": ("UserIdGroupPairs", "GroupId"),
