@@ -40,6 +40,8 @@ class Account:
         return own | {
             "PATH": path,
             "AWS_ENDPOINT_URL": self.address,
+            # The CLI remembers the account of an access key there.
+            "CDK_HOME": str(self.log.parent),
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
             "AWS_REGION": self.region,
@@ -131,7 +133,7 @@ def _client(service: str, region: str, address: str) -> Any:
 
 
 @contextlib.contextmanager
-def account(region: str = "us-west-2") -> Iterator[Account]:
+def account(region: str = "us-west-2", number: str = ACCOUNT) -> Iterator[Account]:
     """Starts an account on a free port of loopback, and ends it whatever happens."""
     with tempfile.TemporaryDirectory(prefix="account-") as folder:
         ready, write = os.pipe()
@@ -139,7 +141,7 @@ def account(region: str = "us-west-2") -> Iterator[Account]:
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [*ENDS_WITH_US, sys.executable, "-m", "emulated_account", "--ready", str(write)],
-                env=os.environ | {"PYTHONPATH": str(ROOT / "tests/support")},
+                env=os.environ | {"PYTHONPATH": str(ROOT / "tests/support"), "MOTO_ACCOUNT_ID": number},
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 pass_fds=[write],

@@ -58,10 +58,36 @@ def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationEr
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _pattern_properties(
+    judge: Any, patterns: dict[str, Any], value: Any, _: Any
+) -> Iterator[ValidationError]:
+    for pattern, below in patterns.items():
+        for key, item in value.items() if isinstance(value, dict) else ():
+            if regex(pattern).find(key):
+                yield from judge.descend(item, below, path=key, schema_path=pattern)
+
+
+def _additional_properties(
+    judge: Any, below: Any, value: Any, of: dict[str, Any]
+) -> Iterator[ValidationError]:
+    patterns = [regex(pattern) for pattern in of.get("patternProperties", {})]
+    for key, item in value.items() if isinstance(value, dict) else ():
+        if key in of.get("properties", {}) or any(pattern.find(key) for pattern in patterns):
+            continue
+        if below is False:
+            yield ValidationError(f"extraneous key [{key}] is not permitted")
+        elif isinstance(below, dict):
+            yield from judge.descend(item, below, path=key)
+
+
 # CloudFormation reads "true" as a boolean and "3" as a number, and the other way round.
 Judge: Any = extend(
     Draft7Validator,
-    {"pattern": _pattern},
+    {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+    },
     type_checker=Draft7Validator.TYPE_CHECKER.redefine_many(
         {"number": _is_number, "integer": _is_integer, "boolean": _is_boolean, "string": _is_string}
     ),

@@ -90,6 +90,14 @@ class SubnetRouteTableAssociation(ByApi):
     found: ClassVar = {"Id": "AssociationId"}
     deletion: ClassVar = {"AssociationId": ...}
 
+    def create(self) -> None:
+        client = self.place.client("ec2")
+        tables = client.describe_route_tables(RouteTableIds=[self.properties["RouteTableId"]])["RouteTables"]
+        subnets = client.describe_subnets(SubnetIds=[self.properties["SubnetId"]])["Subnets"]
+        if tables[0]["VpcId"] != subnets[0]["VpcId"]:
+            raise Refusal("InvalidParameterValue", "route table and subnet belong to different networks")
+        super().create()
+
 
 def row(
     resource_type: str,
@@ -143,6 +151,10 @@ class Key(ByApi):
         )
 
 
+# Seconds: Lambda's quota of a function's timeout.
+LONGEST = 900
+
+
 class Function(ByApi):
     """Moto's own creation drops layers, architectures and tags."""
 
@@ -157,6 +169,9 @@ class Function(ByApi):
     def create(self) -> None:
         name = self.properties.get("FunctionName", self.place.generated_name(64))
         self.properties = self.properties | {"FunctionName": name}
+        if int(self.properties.get("Timeout", 3)) > LONGEST:
+            message = f"Value '{self.properties['Timeout']}' at 'timeout' must be at most {LONGEST}"
+            raise Refusal("ValidationException", message)
         roles = self.place.client("iam").list_roles()["Roles"]
         role = next((one for one in roles if one["Arn"] == self.properties["Role"]), None)
         if "lambda.amazonaws.com" not in str(role and role["AssumeRolePolicyDocument"]):
@@ -199,6 +214,8 @@ class LayerVersion(ByApi):
 
     def create(self) -> None:
         name = self.properties.get("LayerName", self.place.logical_id)
+        if "S3Key" in (content := self.properties["Content"]):
+            self.place.client("s3").head_object(Bucket=content["S3Bucket"], Key=content["S3Key"])
         answer = self._call(
             self.operations[0],
             api_model.known_to("lambda", self.operations[0], self.properties) | {"LayerName": name},

@@ -16,29 +16,30 @@ def _endpoint(_: Own, one: Any) -> Own:
     return {"VpcEndpointIds": [one.id]}
 
 
-# Per type: the call of EC2, and its request made of the properties and moto's object.
-CALLS: dict[str, tuple[str, Callable[[Own, Any], Own]]] = {
-    "AWS::EC2::EIP": ("release_address", lambda _, one: {"AllocationId": one.allocation_id}),
-    "AWS::EC2::FlowLog": ("delete_flow_logs", lambda _, one: {"FlowLogIds": [one.id]}),
+# Per type: service and call, and the request made of the properties and moto's object.
+CALLS: dict[str, tuple[str, str, Callable[[Own, Any], Own]]] = {
+    "AWS::EC2::EIP": ("ec2", "release_address", lambda _, one: {"AllocationId": one.allocation_id}),
+    "AWS::EC2::FlowLog": ("ec2", "delete_flow_logs", lambda _, one: {"FlowLogIds": [one.id]}),
     "AWS::EC2::InternetGateway": (
+        "ec2",
         "delete_internet_gateway",
         lambda _, one: {"InternetGatewayId": one.id},
     ),
-    "AWS::EC2::NatGateway": ("delete_nat_gateway", lambda _, one: {"NatGatewayId": one.id}),
-    "AWS::EC2::VPCEndpoint": ("delete_vpc_endpoints", _endpoint),
+    "AWS::IAM::ManagedPolicy": ("iam", "delete_policy", lambda _, one: {"PolicyArn": one.arn}),
+    "AWS::EC2::NatGateway": ("ec2", "delete_nat_gateway", lambda _, one: {"NatGatewayId": one.id}),
+    "AWS::EC2::VPCEndpoint": ("ec2", "delete_vpc_endpoints", _endpoint),
 }
 
 
 def delete(place: Place, definition: Own, resource: Any) -> bool:
     """Whether a row deleted the resource."""
     kind, own = definition["Type"], definition.get("Properties", {})
-    client = place.client("ec2")
     if kind == "AWS::EC2::VPCGatewayAttachment" and "InternetGatewayId" in own:
         gateway = own["InternetGatewayId"]
-        client.detach_internet_gateway(InternetGatewayId=gateway, VpcId=own["VpcId"])
+        place.client("ec2").detach_internet_gateway(InternetGatewayId=gateway, VpcId=own["VpcId"])
         return True
     if kind not in CALLS:
         return False
-    call, request = CALLS[kind]
-    getattr(client, call)(**request(own, resource))
+    service, call, request = CALLS[kind]
+    getattr(place.client(service), call)(**request(own, resource))
     return True

@@ -16,6 +16,11 @@ EFA_STEP = {125: 38400, 250: 19200, 500: 9600, 1000: 4800}
 THROUGHPUT = {"PERSISTENT_1": {12, 40, 50, 100, 200}, "PERSISTENT_2": set(EFA_STEP)}
 IOPS = {1500, 3000, 6000, *range(12000, 192001, 12000)}
 LNET = 988
+# MBps by generation of the deployment type: API reference of FSx, CreateFileSystemOpenZFSConfiguration. Unverified.
+OPEN_ZFS = {
+    1: (64, 128, 256, 512, 1024, 2048, 3072, 4096),
+    2: (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240),
+}
 
 
 class FileSystem(Adapter):
@@ -24,9 +29,9 @@ class FileSystem(Adapter):
 
     def create(self) -> None:
         request = api_model.judge("fsx", "CreateFileSystem", self._request(self.properties))
-        if request["FileSystemType"] != "LUSTRE":
-            raise Refusal("BadRequest", "this account has Lustre file systems only")
-        _judge_lustre(request)
+        if request["FileSystemType"] not in ("LUSTRE", "OPENZFS"):
+            raise Refusal("BadRequest", "this account has file systems for Lustre and OpenZFS only")
+        _judge_lustre(request) if request["FileSystemType"] == "LUSTRE" else _judge_open_zfs(request)
         self._judge_network(request)
         self._judge_key(request)
         made = self.place.client("fsx").create_file_system(**request)["FileSystem"]
@@ -39,13 +44,15 @@ class FileSystem(Adapter):
             "ResourceARN": made["ResourceARN"],
             "DNSName": made["DNSName"],
             "LustreMountName": mount_name,
+            "RootVolumeId": f"fsvol-{uuid.uuid4().hex[:17]}",
         }
 
     def update(self, properties: dict[str, Any]) -> None:
         old, new = (int(one.get("StorageCapacity", 0)) for one in (self.properties, properties))
         if new < old:
             raise Refusal("BadRequest", "Storage capacity cannot be decreased")
-        _judge_lustre(api_model.judge("fsx", "CreateFileSystem", self._request(properties)))
+        request = api_model.judge("fsx", "CreateFileSystem", self._request(properties))
+        _judge_lustre(request) if request["FileSystemType"] == "LUSTRE" else _judge_open_zfs(request)
         stored = fsx_backends[self.place.account][self.place.region].file_systems[self.physical_resource_id]
         stored.storage_capacity = new
 
@@ -60,7 +67,7 @@ class FileSystem(Adapter):
     def _judge_network(self, request: dict[str, Any]) -> None:
         client = self.place.client("ec2")
         if len(request["SubnetIds"]) != 1:
-            raise Refusal("InvalidNetworkSettings", "a Lustre file system has exactly one subnet")
+            raise Refusal("InvalidNetworkSettings", "a file system has exactly one subnet")
         vpc = client.describe_subnets(SubnetIds=request["SubnetIds"])["Subnets"][0]["VpcId"]
         groups = client.describe_security_groups(GroupIds=request.get("SecurityGroupIds", []))[
             "SecurityGroups"
@@ -69,7 +76,7 @@ class FileSystem(Adapter):
             groups = [one for one in groups if one["VpcId"] == vpc and one["GroupName"] == "default"]
         if any(one["VpcId"] != vpc for one in groups):
             raise Refusal("InvalidNetworkSettings", "security groups and subnet must be in the same VPC")
-        if not any(_admits_itself(one) for one in groups):
+        if request["FileSystemType"] == "LUSTRE" and not any(_admits_itself(one) for one in groups):
             message = (
                 "The file system cannot be created because the provided security group doesn't permit Lustre LNET "
                 f"network traffic on port {LNET}"
@@ -80,6 +87,15 @@ class FileSystem(Adapter):
         key = request.get("KmsKeyId")
         if key and not self.place.client("kms").describe_key(KeyId=key)["KeyMetadata"]["Enabled"]:
             raise Refusal("BadRequest", f"the key {key} is not enabled")
+
+
+def _judge_open_zfs(request: dict[str, Any]) -> None:
+    own = request.get("OpenZFSConfiguration")
+    if not own:
+        raise Refusal("BadRequest", "OpenZFSConfiguration is required")
+    allowed = OPEN_ZFS[1 if own["DeploymentType"].endswith("_1") else 2]
+    if own["ThroughputCapacity"] not in allowed:
+        raise Refusal("BadRequest", f"ThroughputCapacity {own['ThroughputCapacity']} is none of {allowed}")
 
 
 def _admits_itself(group: dict[str, Any]) -> bool:

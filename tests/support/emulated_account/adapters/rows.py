@@ -7,14 +7,17 @@ import secrets
 import string
 from typing import Any
 
+from moto.core import DEFAULT_ACCOUNT_ID
+
 from emulated_account import api_model
 from emulated_account.adapters.by_api import ByApi, row
+from emulated_account.refusal import Refusal
 
 
 def _budget(own: dict[str, Any]) -> dict[str, Any]:
     request = api_model.known_to("budgets", "CreateBudget", own)
     request["Budget"].setdefault("BudgetName", "budget")
-    return request | {"AccountId": "123456789012"}
+    return request | {"AccountId": DEFAULT_ACCOUNT_ID}
 
 
 def _secret(own: dict[str, Any]) -> dict[str, Any]:
@@ -28,6 +31,21 @@ def _secret(own: dict[str, Any]) -> dict[str, Any]:
         key = generate.get("GenerateStringKey")
         request["SecretString"] = json.dumps(template | {key: password}) if key else password
     return request
+
+
+PROTOCOLS = {"http", "https", "email", "email-json", "sms", "sqs", "application", "lambda", "firehose"}
+
+
+def _subscription(own: dict[str, Any]) -> dict[str, Any]:
+    if own["Protocol"] not in PROTOCOLS:
+        raise Refusal("InvalidParameter", f"Invalid parameter: unknown protocol {own['Protocol']}")
+    return api_model.known_to("sns", "Subscribe", own)
+
+
+def _parameter(own: dict[str, Any]) -> dict[str, Any]:
+    request = api_model.known_to("ssm", "PutParameter", own)
+    tags = own.get("Tags") or {}
+    return request | ({"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]} if tags else {})
 
 
 def _topic_policy(own: dict[str, Any]) -> dict[str, Any]:
@@ -83,14 +101,14 @@ ROWS: tuple[type[ByApi], ...] = (
         "DeleteRuleGroupsNamespace",
         {"workspaceId": ".WorkspaceId", "name": ".Name"},
         "arn",
-        {"Arn": "arn", "WorkspaceId": "own.WorkspaceId"},
+        {"Arn": "arn", "WorkspaceId": "request.workspaceId"},
         _rules,
     ),
     row(
         "AWS::Budgets::Budget",
         "budgets:CreateBudget",
         "DeleteBudget",
-        {"AccountId": "123456789012", "BudgetName": ...},
+        {"AccountId": DEFAULT_ACCOUNT_ID, "BudgetName": ...},
         "own.Budget.BudgetName || 'budget'",
         {},
         _budget,
@@ -102,6 +120,16 @@ ROWS: tuple[type[ByApi], ...] = (
         {"SubscriptionArn": ...},
         "SubscriptionArn",
         {"Arn": "SubscriptionArn"},
+        _subscription,
+    ),
+    row(
+        "AWS::SSM::Parameter",
+        "ssm:PutParameter",
+        "DeleteParameter",
+        {"Name": ...},
+        "request.Name",
+        {"Type": "request.Type", "Value": "request.Value"},
+        _parameter,
     ),
     row(
         "AWS::SNS::TopicPolicy",

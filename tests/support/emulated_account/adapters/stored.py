@@ -18,6 +18,12 @@ from emulated_account import api_model
 from emulated_account.adapter import Adapter, Place
 from emulated_account.refusal import Refusal, say_not_judged
 
+
+def _listed(name: str, known: list[str]) -> None:
+    if name not in known:
+        raise ClientError({"Error": {"Code": "NotFound"}}, "Describe")
+
+
 # Per account, region and type: the resources by identifier.
 stores: dict[tuple[str, str, str], dict[str, Stored]] = defaultdict(dict)
 LOOKUPS: dict[str, Callable[[Place, str], Any]] = {
@@ -28,7 +34,9 @@ LOOKUPS: dict[str, Callable[[Place, str], Any]] = {
     "subnet": lambda at, name: at.client("ec2").describe_subnets(SubnetIds=[name]),
     "security group": lambda at, name: at.client("ec2").describe_security_groups(GroupIds=[name]),
     "launch template": lambda at, name: at.client("ec2").describe_launch_templates(LaunchTemplateIds=[name]),
-    "file system": lambda at, name: at.client("fsx").describe_file_systems(FileSystemIds=[name]),
+    "file system": lambda at, name: _listed(
+        name, [one["FileSystemId"] for one in at.client("fsx").describe_file_systems()["FileSystems"]]
+    ),
     "bucket": lambda at, path: at.client("s3").head_bucket(Bucket=path.removeprefix("s3://").split("/")[0]),
     "EKS cluster": lambda at, name: at.client("eks").describe_cluster(name=name),
     "secret": lambda at, name: at.client("secretsmanager").describe_secret(SecretId=name),
@@ -44,6 +52,8 @@ class Stored(Adapter):
     refers: ClassVar[dict[str, str]]
     unique: ClassVar[tuple[str, ...]]
     conflict: ClassVar[str]
+    # Properties that the operation calls otherwise, at any depth.
+    renamed: ClassVar[dict[str, str]]
 
     def create(self) -> None:
         self._judge(self.properties)
@@ -91,7 +101,7 @@ class Stored(Adapter):
     def _judge(self, properties: dict[str, Any]) -> None:
         service, _, operation = self.judged_by.partition(":")
         if operation:
-            request = api_model.known_to(service, operation, properties)
+            request = api_model.known_to(service, operation, _renamed(properties, self.renamed))
             shape = api_model.operation(service, operation).input_shape
             for name in getattr(shape, "required_members", []):
                 if shape and shape.members[name].metadata.get("idempotencyToken") or name.endswith("Token"):
@@ -115,6 +125,14 @@ class Stored(Adapter):
             raise Refusal("ResourceNotFoundException", f"{path}: the {kind} {value} does not exist")
 
 
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(item, names) for key, item in value.items()}
+    return value
+
+
 def _values(path: str, properties: dict[str, Any]) -> list[str]:
     found = jmespath.search(path, properties)
     return [] if found is None else found if isinstance(found, list) else [found]
@@ -128,6 +146,7 @@ def stored(
     refers: dict[str, str],
     unique: tuple[str, ...] = (),
     conflict: str = "ConflictException",
+    renamed: dict[str, str] | None = None,
 ) -> type[Stored]:
     own = {
         "resource_type": resource_type,
@@ -137,6 +156,7 @@ def stored(
         "refers": refers,
         "unique": unique,
         "conflict": conflict,
+        "renamed": renamed or {},
     }
     return type(resource_type.replace("AWS::", "").replace("::", ""), (Stored,), own)
 
@@ -158,6 +178,13 @@ STORED = (
         "g-",
         {"Id": "id", "Endpoint": "id", "CreationTimestamp": "id", "Status": "id"},
         {"RoleArn": "role", "VpcConfiguration.SubnetIds": "subnet"},
+        renamed={
+            "Name": "workspaceName",
+            "Description": "workspaceDescription",
+            "DataSources": "workspaceDataSources",
+            "NotificationDestinations": "workspaceNotificationDestinations",
+            "RoleArn": "workspaceRoleArn",
+        },
     ),
     stored(
         "AWS::PCS::Cluster",
@@ -166,6 +193,7 @@ STORED = (
         {"Ref": "arn", "Arn": "arn", "Id": "id"},
         {"Networking.SubnetIds": "subnet", "Networking.SecurityGroupIds": "security group"},
         ("Name",),
+        renamed={"Name": "clusterName"},
     ),
     stored(
         "AWS::PCS::ComputeNodeGroup",
@@ -179,6 +207,7 @@ STORED = (
             "CustomLaunchTemplate.TemplateId": "launch template",
         },
         ("ClusterId", "Name"),
+        renamed={"Name": "computeNodeGroupName", "ClusterId": "clusterIdentifier", "TemplateId": "id"},
     ),
     stored(
         "AWS::PCS::Queue",
@@ -190,6 +219,7 @@ STORED = (
             "ComputeNodeGroupConfigurations[].ComputeNodeGroupId": "AWS::PCS::ComputeNodeGroup",
         },
         ("ClusterId", "Name"),
+        renamed={"Name": "queueName", "ClusterId": "clusterIdentifier"},
     ),
     stored(
         "AWS::EKS::Addon",
