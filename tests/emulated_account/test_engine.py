@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from emulated_account.running import Account, account
 from needs import need
 
 pytestmark = pytest.mark.slow
-GROUP = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "one"}}
 
 
 def log_group(name: Any, **more: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def test_an_export_that_is_missing_fails_the_stack(aws: Account) -> None:
 def test_change_sets_of_one_name_belong_to_their_stacks(aws: Account) -> None:
     client = aws.client("cloudformation")
     for name in ("left", "right"):
-        body = f'{{"Resources": {{"G": {{"Type": "AWS::Logs::LogGroup", "Properties": {{"LogGroupName": "{name}"}}}}}}}}'
+        body = json.dumps({"Resources": {"G": log_group(name)}})
         client.create_change_set(
             StackName=name, ChangeSetName="same", TemplateBody=body, ChangeSetType="CREATE"
         )
@@ -109,7 +109,7 @@ def test_a_second_change_set_without_a_change_has_none(aws: Account) -> None:
     assert not aws.create("same", {"Group": log_group("same")})
     client = aws.client("cloudformation")
     body = client.get_template(StackName="same")["TemplateBody"]
-    text = body if isinstance(body, str) else __import__("json").dumps(body)
+    text = body if isinstance(body, str) else json.dumps(body)
     client.create_change_set(
         StackName="same", ChangeSetName="again", TemplateBody=text, ChangeSetType="UPDATE"
     )

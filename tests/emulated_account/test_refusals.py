@@ -1,8 +1,8 @@
 """Each adapter refuses what AWS refuses: at least three documented refusals each.
 
-Sources: the published schemas (cfn-lint) and botocore's models for shapes, enumerations and bounds; for the rest, the
-pages that `shared/reference` of the project names: FSx (`LustreGuide`), HyperPod (`Developer Guide`, Slurm), EC2's and
-Lambda's API references. Codes of errors are Unverified.
+Sources: the published schemas (cfn-lint) and botocore's models for shapes, enumerations and bounds; for the
+rest, the guides of FSx for Lustre and HyperPod, and the API references of EC2 and Lambda (2026-11). Codes of
+errors are Unverified.
 """
 
 from __future__ import annotations

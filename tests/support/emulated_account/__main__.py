@@ -10,17 +10,17 @@ import sys
 import threading
 from pathlib import Path
 
-from moto.core import DEFAULT_ACCOUNT_ID
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
 from emulated_account import adapters, engine
+from emulated_account.adapter import ACCOUNT
 
 
 class Handler(MotoRequestHandler):
     """Requests are not logged; an operation that moto does not have is one line, not a traceback."""
 
-    def log_request(self, *_: object) -> None:
+    def log_request(self, code: object = "-", size: object = "-") -> None:
         pass
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
@@ -55,7 +55,7 @@ def main() -> int:
     address = f"http://localhost:{server.server_port}"
     os.environ["AWS_ENDPOINT_URL"] = address
     print(
-        f"account {DEFAULT_ACCOUNT_ID} at {address}: moto, and ours are {lines()} lines for "
+        f"account {ACCOUNT} at {address}: moto, and ours are {lines()} lines for "
         f"{len(adapters.ADAPTERS)} types ({', '.join(sorted(adapters.ADAPTERS))}) and custom resources",
         flush=True,
     )

@@ -12,6 +12,9 @@ import boto3
 
 from emulated_account import schemas
 
+# Moto reads the same variable.
+ACCOUNT = os.environ.get("MOTO_ACCOUNT_ID", "123456789012")
+
 
 @dataclass(frozen=True)
 class Place:
@@ -44,13 +47,13 @@ def client(service: str, region: str) -> Any:
 
 
 class Adapter:
-    """One resource. A subclass creates, updates and deletes; a Refusal or an API error fails the stack.
+    """One resource. A subclass creates, updates and deletes; a ApiError or an API error fails the stack.
 
     It has the interface of moto's CloudFormationModel where moto's engine asks for it.
     """
 
     resource_type: ClassVar[str]
-    # Operations of botocore's models that the subclass judges a resource by; shown in the list of what is emulated.
+    # The operation of botocore's models that the subclass judges a resource by.
     judged_by: ClassVar[str] = ""
 
     def __init__(self, place: Place, properties: dict[str, Any]) -> None:

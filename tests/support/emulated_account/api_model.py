@@ -1,5 +1,8 @@
 """Botocore's models as judges of a request: required members, types, enumerations, lengths, patterns."""
 
+# Botocore computes attributes of shapes once; its decorator has no types.
+# pyright: reportArgumentType=false, reportIndexIssue=false, reportAttributeAccessIssue=false
+# pyright: reportOperatorIssue=false, reportOptionalMemberAccess=false, reportCallIssue=false
 from __future__ import annotations
 
 from functools import cache
@@ -9,7 +12,7 @@ import botocore.session
 from botocore.model import ListShape, MapShape, OperationModel, Shape, StringShape, StructureShape
 from botocore.validate import ParamValidator
 
-from emulated_account.refusal import Refusal
+from emulated_account.refusal import ApiError
 from emulated_account.schemas import regex
 
 
@@ -24,9 +27,10 @@ def known_to(service: str, name: str, properties: dict[str, Any]) -> dict[str, A
 
 
 def spelled(shape: Shape | None, value: Any) -> Any:
-    """A value with the model's names: templates begin names with capitals, and write maps of tags as lists."""
+    """A value with the model's names: templates begin them with capitals, and write tags as lists."""
     if isinstance(shape, StructureShape) and isinstance(value, dict):
-        members = {member.lower(): member for member in shape.members}
+        names: Any = shape.members
+        members = {member.lower(): member for member in names}
         known = {members[key.lower()]: item for key, item in value.items() if key.lower() in members}
         return {key: spelled(shape.members[key], item) for key, item in known.items()}
     if isinstance(shape, ListShape) and isinstance(value, list):
@@ -65,7 +69,7 @@ def judge(service: str, name: str, parameters: dict[str, Any]) -> dict[str, Any]
     report = ParamValidator().validate(parameters, shape)
     problems = [report.generate_report()] if report.has_errors() else _problems(shape, parameters, name)
     if problems:
-        raise Refusal("ValidationException", f"{name}: {'; '.join(problems[:5])}")
+        raise ApiError("ValidationException", f"{name}: {'; '.join(problems[:5])}")
     return parameters
 
 

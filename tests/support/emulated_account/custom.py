@@ -1,7 +1,7 @@
 """Custom resources: the code that the template uploads runs as a process, against this account.
 
-The process sees what a function of Lambda sees: its code in /var/task, its layers in /opt, credentials of its role,
-and an address for its answer. It runs in mount namespaces of its own.
+The process sees what a function of Lambda sees: its code in /var/task, its layers in /opt, credentials of its
+role, and an address for its answer. It runs in mount namespaces of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from emulated_account.adapter import Adapter, Place
-from emulated_account.refusal import Refusal
+from emulated_account.refusal import ApiError
 
 # Packages of the SDK for JavaScript, which Lambda's Node brings and its functions do not.
 NODE_MODULES = Path(__file__).parents[2] / "emulated_account" / "node_modules"
@@ -41,12 +41,15 @@ getattr(importlib.import_module(module), name)(json.load(sys.stdin), Context())
 START_NODE = """
 const https = require("https"), http = require("http"), send = https.request;
 https.request = (to, ...more) =>
-  to.hostname === "localhost" ? http.request({...to, port: process.env.ANSWER_PORT}, ...more) : send(to, ...more);
+  to.hostname === "localhost"
+    ? http.request({...to, port: process.env.ANSWER_PORT}, ...more) : send(to, ...more);
 const [module, name] = process.env._HANDLER.split(".");
 const context = {logStreamName: "log", functionName: process.env.AWS_LAMBDA_FUNCTION_NAME,
-  invokedFunctionArn: process.env.FUNCTION_ARN, awsRequestId: process.env.REQUEST, getRemainingTimeInMillis: () => 60000};
+  invokedFunctionArn: process.env.FUNCTION_ARN, awsRequestId: process.env.REQUEST,
+  getRemainingTimeInMillis: () => 60000};
 const event = JSON.parse(require("fs").readFileSync(0, "utf8"));
-Promise.resolve(require("/var/task/" + module)[name](event, context)).catch(e => { console.error(e); process.exit(1); });
+Promise.resolve(require("/var/task/" + module)[name](event, context))
+  .catch(e => { console.error(e); process.exit(1); });
 """
 # Lambda's folders are laid over the machine's own, for this process and its children alone.
 ENTER = """set -eu
@@ -75,12 +78,12 @@ class CustomResource(Adapter):
         self.resource_type = self.cf_resource_type = kind  # type: ignore[misc]
 
     @classmethod
-    def has_cfn_attr(cls, _attr: str) -> bool:
+    def has_cfn_attr(cls, attr: str) -> bool:
         return True
 
     def get_cfn_attribute(self, name: str) -> Any:
         if name not in self.attributes:
-            raise Refusal(
+            raise ApiError(
                 "ValidationError",
                 f"CustomResource attribute error: Vendor response doesn't contain {name} attribute",
             )
@@ -105,7 +108,7 @@ class CustomResource(Adapter):
 
     def _ask(self, request: str, properties: dict[str, Any], **more: Any) -> dict[str, Any]:
         if "ServiceToken" not in properties:
-            raise Refusal("ValidationError", "Property validation failure: ServiceToken is required")
+            raise ApiError("ValidationError", "Property validation failure: ServiceToken is required")
         event = {
             "RequestType": request,
             "ServiceToken": properties["ServiceToken"],
@@ -121,9 +124,9 @@ class CustomResource(Adapter):
             said = run(self.place, properties["ServiceToken"], event | {"ResponseURL": answer.address})
         body = answer.body
         if body is None:
-            raise Refusal("NotStabilized", f"the function ended without an answer: {said[-300:]}")
+            raise ApiError("NotStabilized", f"the function ended without an answer: {said[-300:]}")
         if body.get("Status") != "SUCCESS":
-            raise Refusal(
+            raise ApiError(
                 "GeneralServiceException",
                 f"Received response status [FAILED] from custom resource. {body.get('Reason')}",
             )
@@ -244,6 +247,7 @@ def _unpack(place: Place, arn: str, into: Path) -> None:
 
     backend = lambda_backends[place.account][place.region]
     stored = backend.layers_versions_by_arn(arn) if ":layer:" in arn else backend.get_function(arn)
+    assert stored is not None
     into.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(BytesIO(stored.code_bytes)) as archive:
         for one in archive.infolist():

@@ -1,14 +1,20 @@
-"""Moto's CloudFormation, with what it leaves out: exports of change sets, refusals, events, the order of deletion.
+"""Moto's CloudFormation, with what it leaves out: exports of change sets, refusals, events, deletions.
 
-Moto registers exports in `create_stack` alone and gives a stack that a change set creates no exports to import, so
-nothing that the CDK CLI deploys can refer to another stack. It also looks change sets up by name alone, and the CDK
-gives all of its change sets one name: stacks that are deployed at once would execute each other's.
+Moto registers exports in `create_stack` alone and gives a stack that a change set creates no exports to
+import, so that nothing that the CDK CLI deploys can refer to another stack. It looks change sets up by name
+alone, and the CDK gives all of them one name: stacks that are deployed at once would execute each other's.
 """
 
+# Moto has no types for what is replaced here.
+# pyright: reportAttributeAccessIssue=false, reportIncompatibleMethodOverride=false, reportAssignmentType=false
+# pyright: reportPrivateImportUsage=false, reportOptionalMemberAccess=false, reportCallIssue=false
+# pyright: reportArgumentType=false, reportIncompatibleVariableOverride=false
 from __future__ import annotations
 
 import ipaddress
 import itertools
+import json
+import re
 import sys
 import threading
 from typing import Any
@@ -18,12 +24,14 @@ from moto.cloudformation.exceptions import AlreadyExistsException, ValidationErr
 from moto.s3.models import FakeBucket
 
 from emulated_account import schemas
+from emulated_account.adapter import client
 from emulated_account.adapters import ADAPTERS
 from emulated_account.adapters.bucket_policy import permission
 from emulated_account.custom import is_custom
-from emulated_account.refusal import Refusal, say_not_judged
-from emulated_account.resources import NOTHING, Failed, ResourceMap, why
+from emulated_account.refusal import ApiError, say_not_judged
+from emulated_account.resources import NOTHING, FailedError, ResourceMap, why
 
+REFERENCE = re.compile(r"\{\{resolve:(ssm|secretsmanager):([^}]+)\}\}")
 moto_clean_json = parsing.clean_json
 # Such a stack can be deleted only: user guide, "Stack status codes", Unverified for DELETE_FAILED.
 NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "CREATE_FAILED")
@@ -196,7 +204,7 @@ class Backend(models.CloudFormationBackend):
         for name in exports:
             other = self.exports.get(name)
             if other and other.exporting_stack_id != stack.stack_id:
-                raise Refusal(
+                raise ApiError(
                     "ValidationError",
                     f"Export with name {name} is already exported by stack {other.exporting_stack_id}",
                 )
@@ -213,11 +221,11 @@ class Backend(models.CloudFormationBackend):
     def _check_unused(self, name: str, stack: Stack) -> None:
         users = [one.name for one in self.stacks.values() if one is not stack and name in one.imported()]
         if users:
-            raise Refusal(
+            raise ApiError(
                 "ValidationError", f"Export {name} cannot be deleted as it is in use by {' and '.join(users)}"
             )
 
-    def _roll_back(self, stack: Stack, failure: Failed, change_set: models.ChangeSet) -> None:
+    def _roll_back(self, stack: Stack, failure: FailedError, change_set: models.ChangeSet) -> None:
         stack.resource_map.creating = False
         stack.event(failure.key, failure.kind, f"{failure.action}_FAILED", failure.reason)
         change_set.execution_status = "EXECUTE_FAILED"
@@ -257,7 +265,7 @@ class Backend(models.CloudFormationBackend):
             stack.resource_map.delete()
         except Exception as error:
             failed = _failure(stack, error)
-            if isinstance(error, Failed):
+            if isinstance(error, FailedError):
                 stack.event(failed.key, failed.kind, "DELETE_FAILED", failed.reason)
             stack.settle("DELETE_FAILED", failed.reason)
             return
@@ -267,11 +275,11 @@ class Backend(models.CloudFormationBackend):
         self.deleted_stacks[stack.stack_id] = self.stacks.pop(stack.stack_id)
 
 
-def _failure(stack: Stack, error: Exception) -> Failed:
+def _failure(stack: Stack, error: Exception) -> FailedError:
     """Whatever ended the work on a stack: an error of ours must not leave it in progress for ever."""
-    if isinstance(error, Failed):
+    if isinstance(error, FailedError):
         return error
-    return Failed(stack.name, "AWS::CloudFormation::Stack", why(error))
+    return FailedError(stack.name, "AWS::CloudFormation::Stack", why(error))
 
 
 class Response(responses.CloudFormationResponse):
@@ -298,10 +306,31 @@ class Response(responses.CloudFormationResponse):
         return responses.ActionResult({"StackId": stack.stack_id})
 
 
+def _referred(match: re.Match[str], region: str) -> str:
+    """What a dynamic reference stands for; a parameter of AWS's own stands for some image of the account."""
+    service, name = match.groups()
+    if service == "secretsmanager":
+        secret, _, rest = name.partition(":SecretString:")
+        text = client(service, region).get_secret_value(SecretId=secret)["SecretString"]
+        key = rest.partition(":")[0]
+        return str(json.loads(text)[key]) if key else text
+    known = client("ssm", region)
+    try:
+        return known.get_parameter(Name=name)["Parameter"]["Value"]
+    except known.exceptions.ParameterNotFound:
+        if not name.startswith("/aws/service/") or not name.endswith(("ami-id", "image_id", "image-id")):
+            raise ApiError("ValidationError", f"Parameters: [{name}] cannot be found.") from None
+    say_not_judged(f"the public parameter {name}: some image of moto stands for it")
+    return client("ec2", region).describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+
+
 def clean_json(value: Any, resources: ResourceMap) -> Any:
-    """Moto's intrinsic functions, and Fn::Cidr, which it leaves out."""
+    """Moto's intrinsic functions, Fn::Cidr and dynamic references."""
     if not isinstance(value, dict) or "Fn::Cidr" not in value:
-        return moto_clean_json(value, resources)
+        plain = moto_clean_json(value, resources)
+        if not isinstance(plain, str) or "{{resolve:" not in plain:
+            return plain
+        return REFERENCE.sub(lambda match: _referred(match, resources._region_name), plain)
     block, count, *bits = moto_clean_json(value["Fn::Cidr"], resources)
     size = 32 - int(bits[0] if bits else 8)
     networks = ipaddress.ip_network(block).subnets(new_prefix=size)

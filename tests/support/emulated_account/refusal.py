@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 
-class Refusal(Exception):
+class ApiError(Exception):
     """A request that AWS would refuse: an error code as the service documents it, and a message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{message} (Error Code: {code})")
         self.code = code
-
-
-class NoAdapter(Exception):
-    """A resource type that CloudFormation knows and this account does not: it fails the run."""
 
 
 not_judged: set[str] = set()

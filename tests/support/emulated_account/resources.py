@@ -1,5 +1,9 @@
-"""Resources of one stack: created after what they depend on, changed, replaced and deleted in the opposite order."""
+"""Resources of a stack: created after what they depend on, changed, replaced, deleted the other way."""
 
+# Moto has no types for what is replaced here.
+# pyright: reportAttributeAccessIssue=false, reportIncompatibleMethodOverride=false, reportAssignmentType=false
+# pyright: reportPrivateImportUsage=false, reportOptionalMemberAccess=false, reportCallIssue=false
+# pyright: reportArgumentType=false, reportIncompatibleVariableOverride=false
 from __future__ import annotations
 
 import functools
@@ -14,7 +18,7 @@ from emulated_account import schemas
 from emulated_account.adapter import Adapter, Place
 from emulated_account.adapters import ADAPTERS, deletions
 from emulated_account.custom import CustomResource, is_custom
-from emulated_account.refusal import NoAdapter, Refusal, say_not_judged
+from emulated_account.refusal import ApiError, say_not_judged
 
 if TYPE_CHECKING:
     from emulated_account.engine import Stack
@@ -35,7 +39,7 @@ class ResourceMap(parsing.ResourceMap):
         if key in self._parsed_resources or definition is None:
             return super().__getitem__(key)
         if not self.creating:
-            raise Refusal("ValidationError", f"Template error: {key} does not exist")
+            raise ApiError("ValidationError", f"Template error: {key} does not exist")
         needed = definition.get("DependsOn", [])
         for name in [needed] if isinstance(needed, str) else needed:
             self[name]
@@ -56,10 +60,10 @@ class ResourceMap(parsing.ResourceMap):
                 resource.create()
             else:
                 resource.get_cfn_attribute = functools.partial(attribute, self._region_name, resource)
-        except Failed:
+        except FailedError:
             raise
         except Exception as error:
-            raise Failed(key, kind, why(error)) from error
+            raise FailedError(key, kind, why(error)) from error
         self._parsed_resources[key] = resource
         self.stack.event(key, kind, "CREATE_COMPLETE", physical_id=identifier(resource))
         return resource
@@ -110,7 +114,7 @@ class ResourceMap(parsing.ResourceMap):
                     say_not_judged(f"an update of {kind}: moto has none")
                 self._parsed_resources[key] = changed or resource
         except Exception as error:
-            raise Failed(key, kind, why(error), "UPDATE") from error
+            raise FailedError(key, kind, why(error), "UPDATE") from error
         self.stack.event(key, kind, "UPDATE_COMPLETE", physical_id=identifier(self._parsed_resources[key]))
 
     def _updated(self, key: str, resource: Adapter, properties: dict[str, Any]) -> Adapter:
@@ -142,7 +146,7 @@ class ResourceMap(parsing.ResourceMap):
         try:
             self._delete_resource(resource, definition)
         except Exception as error:
-            raise Failed(key, kind, why(error), "DELETE") from error
+            raise FailedError(key, kind, why(error), "DELETE") from error
         if (
             not isinstance(resource, Adapter)
             and getattr(resource, "state", "") not in ("deleted", "deleting")
@@ -174,7 +178,7 @@ def _holds(store: Any, resource: Any, depth: int = 4) -> bool:
     return any(one is resource or (depth and _holds(one, resource, depth - 1)) for one in list(values))
 
 
-class Failed(Exception):
+class FailedError(Exception):
     """A resource that could not be created, changed or deleted."""
 
     def __init__(self, key: str, kind: str, reason: str, action: str = "CREATE") -> None:
@@ -183,7 +187,7 @@ class Failed(Exception):
 
 
 def why(error: Exception) -> str:
-    if isinstance(error, Refusal | ClientError | BotoCoreError | NoAdapter):
+    if isinstance(error, ApiError | ClientError | BotoCoreError):
         return str(error)
     if isinstance(error, ServiceException):
         return f"{error.message} (Error Code: {error.code})"
@@ -202,4 +206,4 @@ def attribute(region: str, resource: Any, name: str) -> Any:
     try:
         return type(resource).get_cfn_attribute(resource, name)
     except AttributeError:
-        raise Refusal("ValidationError", f"moto has no attribute {name} of {kind}") from None
+        raise ApiError("ValidationError", f"moto has no attribute {name} of {kind}") from None

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from processes import until
 
 from emulated_account.custom import ENDS_WITH_US
-from processes import until
 
 ROOT = Path(__file__).parents[3]
 ACCOUNT = "123456789012"

@@ -12,7 +12,7 @@ import regress
 from jsonschema import Draft7Validator, TypeChecker, ValidationError
 from jsonschema.validators import extend
 
-from emulated_account.refusal import Refusal, say_not_judged
+from emulated_account.refusal import ApiError, say_not_judged
 
 SCHEMAS = importlib.resources.files("cfnlint.data.schemas")
 
@@ -45,7 +45,7 @@ def _is_string(_: TypeChecker, value: object) -> bool:
 
 @cache
 def regex(pattern: str) -> regress.Regex:
-    """A pattern of a schema or a model; both are written for other engines than Python's. What none reads, allows all."""
+    """A pattern of a schema or a model, written for other engines than Python's."""
     try:
         return regress.Regex(pattern.replace(r"\Z", "$"), "u" if r"\p{" in pattern else "")
     except regress.RegressError:
@@ -127,7 +127,7 @@ def judge(region: str, resource_type: str, properties: dict[str, Any]) -> None:
     read_only = set(names(region, resource_type, "readOnlyProperties")) & set(properties)
     problems += [f"#: Encountered unsupported property: [{name}] is read-only" for name in sorted(read_only)]
     if problems:
-        raise Refusal("InvalidRequest", f"Properties validation failed: {'; '.join(problems[:5])}")
+        raise ApiError("InvalidRequest", f"Properties validation failed: {'; '.join(problems[:5])}")
 
 
 def _without_formats(of: dict[str, Any]) -> dict[str, Any]:

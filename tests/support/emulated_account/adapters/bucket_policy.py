@@ -10,7 +10,7 @@ from moto.s3.models import FakeBucket
 
 from emulated_account import api_model
 from emulated_account.adapter import Adapter
-from emulated_account.refusal import Refusal
+from emulated_account.refusal import ApiError
 
 
 class BucketPolicy(Adapter):
@@ -39,18 +39,18 @@ def _list(value: Any) -> list[Any]:
 
 def _judge(statement: dict[str, Any], bucket: str) -> None:
     if "Principal" not in statement and "NotPrincipal" not in statement:
-        raise Refusal("MalformedPolicy", "Missing required field Principal")
+        raise ApiError("MalformedPolicy", "Missing required field Principal")
     if statement.get("Effect") not in ("Allow", "Deny"):
-        raise Refusal("MalformedPolicy", f"Invalid effect: {statement.get('Effect')}")
+        raise ApiError("MalformedPolicy", f"Invalid effect: {statement.get('Effect')}")
     arns = _list(statement.get("Resource", statement.get("NotResource", [])))
     if not arns:
-        raise Refusal("MalformedPolicy", "Missing required field Resource")
+        raise ApiError("MalformedPolicy", "Missing required field Resource")
     if not all(arn == "*" or arn.partition(":::")[2].partition("/")[0] == bucket for arn in arns):
-        raise Refusal("MalformedPolicy", "Policy has invalid resource")
+        raise ApiError("MalformedPolicy", "Policy has invalid resource")
 
 
 def permission(bucket: FakeBucket, action: str, resource: str) -> PermissionResult:
-    """What a bucket's policy says without its statements that have conditions: moto applies those to everybody."""
+    """A bucket's policy without statements that have conditions: moto applies those to everybody."""
     if bucket.policy is None:
         return PermissionResult.NEUTRAL
     document = json.loads(bucket.policy.decode())

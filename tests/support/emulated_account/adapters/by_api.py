@@ -1,4 +1,4 @@
-"""Resources that one API call creates and one deletes: rows for types whose model in moto's CloudFormation is broken.
+"""Resources that one API call creates and one deletes: types whose model in moto's CloudFormation is broken.
 
 The calls go through botocore's models to moto's own API, which refuses what it knows of.
 """
@@ -16,13 +16,13 @@ from botocore import xform_name
 
 from emulated_account import api_model
 from emulated_account.adapter import Adapter
-from emulated_account.refusal import Refusal
+from emulated_account.refusal import ApiError
 
 Request = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class ByApi(Adapter):
-    """A row: the operations, the request made of properties, and where the answer has identifier and attributes."""
+    """A row: operations, the request, and where the answer has identifier and attributes."""
 
     service: ClassVar[str]
     operations: ClassVar[tuple[str, str]]
@@ -48,7 +48,7 @@ class ByApi(Adapter):
         self._call(self.operations[1], {key: self._identity(value) for key, value in self.deletion.items()})
 
     def _identity(self, value: Any) -> Any:
-        """An ellipsis stands for the identifier, a text that begins with a dot for a property or attribute."""
+        """An ellipsis is the identifier; a text that begins with a dot is a property or attribute."""
         if isinstance(value, list):
             return [self._identity(item) for item in value]
         if value is ...:
@@ -95,7 +95,7 @@ class SubnetRouteTableAssociation(ByApi):
         tables = client.describe_route_tables(RouteTableIds=[self.properties["RouteTableId"]])["RouteTables"]
         subnets = client.describe_subnets(SubnetIds=[self.properties["SubnetId"]])["Subnets"]
         if tables[0]["VpcId"] != subnets[0]["VpcId"]:
-            raise Refusal("InvalidParameterValue", "route table and subnet belong to different networks")
+            raise ApiError("InvalidParameterValue", "route table and subnet belong to different networks")
         super().create()
 
 
@@ -171,12 +171,12 @@ class Function(ByApi):
         self.properties = self.properties | {"FunctionName": name}
         if int(self.properties.get("Timeout", 3)) > LONGEST:
             message = f"Value '{self.properties['Timeout']}' at 'timeout' must be at most {LONGEST}"
-            raise Refusal("ValidationException", message)
+            raise ApiError("ValidationException", message)
         roles = self.place.client("iam").list_roles()["Roles"]
         role = next((one for one in roles if one["Arn"] == self.properties["Role"]), None)
         if "lambda.amazonaws.com" not in str(role and role["AssumeRolePolicyDocument"]):
             message = "The role defined for the function cannot be assumed by Lambda."
-            raise Refusal("InvalidParameterValueException", message)
+            raise ApiError("InvalidParameterValueException", message)
         super().create()
 
     @staticmethod

@@ -1,5 +1,8 @@
-"""HyperPod clusters. Unverified: its refusals are still to be checked against AWS's pages. Moto's own cluster accepts scripts in `s3://sagemaker-` only."""
+"""HyperPod clusters; moto's accept scripts in `s3://sagemaker-` only. Unverified: codes of its refusals."""
 
+# Moto's stores and models have no types.
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportReturnType=false
+# pyright: reportOptionalMemberAccess=false
 from __future__ import annotations
 
 import hashlib
@@ -11,7 +14,7 @@ from moto.sagemaker.models import sagemaker_backends
 
 from emulated_account import api_model
 from emulated_account.adapter import Adapter
-from emulated_account.refusal import Refusal
+from emulated_account.refusal import ApiError
 
 HEAD, LOGIN, COMPUTE = "Controller", "Login", "Compute"
 
@@ -97,7 +100,7 @@ class Cluster(Adapter):
             for fixed in ("InstanceType", "ExecutionRole", "OverrideVpcConfig"):
                 if old.get(fixed) != group.get(fixed):
                     message = f"{fixed} of instance group {group['InstanceGroupName']} cannot be changed"
-                    raise Refusal("ValidationException", message)
+                    raise ApiError("ValidationException", message)
         self._judge(request)
         stored.take(request["InstanceGroups"])
 
@@ -112,10 +115,10 @@ class Cluster(Adapter):
         groups, vpc = request.get("InstanceGroups", []), request.get("VpcConfig")
         names = Counter(group["InstanceGroupName"] for group in groups)
         if twice := [name for name, count in names.items() if count > 1]:
-            raise Refusal("ValidationException", f"instance group names must be unique: {', '.join(twice)}")
+            raise ApiError("ValidationException", f"instance group names must be unique: {', '.join(twice)}")
         orchestrator = request.get("Orchestrator")
         if orchestrator is not None and len(orchestrator) != 1:
-            raise Refusal("ValidationException", "exactly one of Eks and Slurm must be set in Orchestrator")
+            raise ApiError("ValidationException", "exactly one of Eks and Slurm must be set in Orchestrator")
         if "Eks" not in (orchestrator or {}):
             _judge_slurm(groups, vpc)
         if vpc:
@@ -128,13 +131,13 @@ class Cluster(Adapter):
         subnets = client.describe_subnets(SubnetIds=vpc["Subnets"])["Subnets"]
         groups = client.describe_security_groups(GroupIds=vpc["SecurityGroupIds"])["SecurityGroups"]
         if len({one["VpcId"] for one in subnets + groups}) != 1:
-            raise Refusal("ValidationException", "subnets and security groups must be in the same VPC")
+            raise ApiError("ValidationException", "subnets and security groups must be in the same VPC")
 
     def _judge_group(self, group: dict[str, Any]) -> None:
         name = group["InstanceGroupName"]
         role = self.place.client("iam").get_role(RoleName=group["ExecutionRole"].rpartition("/")[2])["Role"]
         if "sagemaker.amazonaws.com" not in str(role["AssumeRolePolicyDocument"]):
-            raise Refusal("ValidationException", f"SageMaker cannot assume the role {role['Arn']} of {name}")
+            raise ApiError("ValidationException", f"SageMaker cannot assume the role {role['Arn']} of {name}")
         for storage in group.get("InstanceStorageConfigs", []):
             if key := storage.get("EbsVolumeConfig", {}).get("VolumeKmsKeyId"):
                 self.place.client("kms").describe_key(KeyId=key)
@@ -146,7 +149,7 @@ class Cluster(Adapter):
         systems = self.place.client("fsx").describe_file_systems()["FileSystems"]
         mounts = {(one["DNSName"], one["LustreConfiguration"]["MountName"]) for one in systems}
         if (lustre["DnsName"], lustre["MountName"]) not in mounts:
-            raise Refusal(
+            raise ApiError(
                 "ValidationException",
                 f"{name}: no file system has {lustre['DnsName']} and {lustre['MountName']}",
             )
@@ -157,23 +160,23 @@ class Cluster(Adapter):
             return
         entries = [cycle[key] for key in ("OnCreate", "OnInitComplete") if key in cycle]
         if len(entries) == 2:
-            raise Refusal(
+            raise ApiError(
                 "ValidationException", f"{name}: OnCreate and OnInitComplete are mutually exclusive"
             )
         if not entries or "SourceS3Uri" not in cycle:
-            raise Refusal("ValidationException", f"{name}: LifeCycleConfig is incomplete")
+            raise ApiError("ValidationException", f"{name}: LifeCycleConfig is incomplete")
         bucket, _, prefix = cycle["SourceS3Uri"].removeprefix("s3://").partition("/")
         found = (
             self.place.client("s3").list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/").get("Contents", [])
         )
         names = {one["Key"].removeprefix(f"{prefix}/") for one in found}
         if entries[0] not in names:
-            raise Refusal(
+            raise ApiError(
                 "ValidationException",
                 f"{name}: lifecycle script {entries[0]} is not in {cycle['SourceS3Uri']}",
             )
         if "provisioning_parameters.json" in names and "SlurmConfig" in group:
-            raise Refusal(
+            raise ApiError(
                 "ValidationException", f"{name}: SlurmConfig cannot be used with provisioning_parameters.json"
             )
 
@@ -184,24 +187,26 @@ def _judge_slurm(groups: list[dict[str, Any]], vpc: dict[str, Any] | None) -> No
         count = Counter(roles.values())
         if count[HEAD] != 1:
             message = "Cluster must have exactly one InstanceGroup with Controller node type"
-            raise Refusal("ValidationException", f"{message}: {count[HEAD]} found")
+            raise ApiError("ValidationException", f"{message}: {count[HEAD]} found")
         if count[LOGIN] > 1:
-            raise Refusal("ValidationException", f"{count[LOGIN]} Login groups found: at most one is allowed")
+            raise ApiError(
+                "ValidationException", f"{count[LOGIN]} Login groups found: at most one is allowed"
+            )
     for group in groups:
         slurm, name = group.get("SlurmConfig", {}), group["InstanceGroupName"]
         partitions = slurm.get("PartitionNames", [])
         if partitions and slurm["NodeType"] != COMPUTE:
-            raise Refusal(
+            raise ApiError(
                 "ValidationException", f"{name}: Partitions can only be assigned to Compute node types"
             )
         if slurm.get("NodeType") == COMPUTE and len(partitions) != 1:
-            raise Refusal(
+            raise ApiError(
                 "ValidationException", f"{name}: Compute node types must have exactly one partition"
             )
         mounts = [one for one in group.get("InstanceStorageConfigs", []) if "FsxLustreConfig" in one]
         if mounts and not vpc:
-            raise Refusal("ValidationException", "FSx configurations are only supported for Custom VPC")
+            raise ApiError("ValidationException", "FSx configurations are only supported for Custom VPC")
         if len(mounts) > 1:
-            raise Refusal(
+            raise ApiError(
                 "ValidationException", f"{name}: at most one FSx for Lustre configuration is allowed"
             )

@@ -7,17 +7,16 @@ import secrets
 import string
 from typing import Any
 
-from moto.core import DEFAULT_ACCOUNT_ID
-
 from emulated_account import api_model
+from emulated_account.adapter import ACCOUNT
 from emulated_account.adapters.by_api import ByApi, row
-from emulated_account.refusal import Refusal
+from emulated_account.refusal import ApiError
 
 
 def _budget(own: dict[str, Any]) -> dict[str, Any]:
     request = api_model.known_to("budgets", "CreateBudget", own)
     request["Budget"].setdefault("BudgetName", "budget")
-    return request | {"AccountId": DEFAULT_ACCOUNT_ID}
+    return request | {"AccountId": ACCOUNT}
 
 
 def _secret(own: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +37,7 @@ PROTOCOLS = {"http", "https", "email", "email-json", "sms", "sqs", "application"
 
 def _subscription(own: dict[str, Any]) -> dict[str, Any]:
     if own["Protocol"] not in PROTOCOLS:
-        raise Refusal("InvalidParameter", f"Invalid parameter: unknown protocol {own['Protocol']}")
+        raise ApiError("InvalidParameter", f"Invalid parameter: unknown protocol {own['Protocol']}")
     return api_model.known_to("sns", "Subscribe", own)
 
 
@@ -108,7 +107,7 @@ ROWS: tuple[type[ByApi], ...] = (
         "AWS::Budgets::Budget",
         "budgets:CreateBudget",
         "DeleteBudget",
-        {"AccountId": DEFAULT_ACCOUNT_ID, "BudgetName": ...},
+        {"AccountId": ACCOUNT, "BudgetName": ...},
         "own.Budget.BudgetName || 'budget'",
         {},
         _budget,

@@ -1,5 +1,4 @@
-"""Rules of security groups: moto has them in its API; its CloudFormation has no outbound ones, and inbound ones
-without identifiers. Unverified: error codes."""
+"""Rules of security groups: moto's CloudFormation has no outbound ones. Unverified: error codes."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from botocore import xform_name
 
 from emulated_account import api_model
 from emulated_account.adapter import Adapter
-from emulated_account.refusal import Refusal
+from emulated_account.refusal import ApiError
 
 
 class SecurityGroupRule(Adapter):
@@ -19,13 +18,15 @@ class SecurityGroupRule(Adapter):
 
     def create(self) -> None:
         if sum(name in self.properties for name in self.ends) != 1:
-            raise Refusal("InvalidParameterValue", f"Exactly one of {', '.join(self.ends)} must be specified")
+            raise ApiError(
+                "InvalidParameterValue", f"Exactly one of {', '.join(self.ends)} must be specified"
+            )
         protocol, ports = (
             self.properties["IpProtocol"],
             [self.properties.get(key) for key in ("FromPort", "ToPort")],
         )
         if protocol in ("tcp", "udp", "6", "17") and (None in ports or int(ports[0]) > int(ports[1])):  # type: ignore[arg-type]
-            raise Refusal(
+            raise ApiError(
                 "InvalidParameterValue",
                 f"Invalid value for portRange. Must specify both from and to ports with {protocol}",
             )

@@ -1,7 +1,7 @@
 """Types that neither moto's CloudFormation nor its API has: judged and stored here, described by nobody.
 
-Each is judged by the published schema, by botocore's model of the operation that creates it, by what its properties
-refer to, by names that must be unique, and by resources that still need it when it is deleted.
+Each is judged by the published schema, by botocore's model of the operation that creates it, by what its
+properties refer to, by names that must be unique, and by resources that still need it when it is deleted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from emulated_account import api_model
 from emulated_account.adapter import Adapter, Place
-from emulated_account.refusal import Refusal, say_not_judged
+from emulated_account.refusal import ApiError, say_not_judged
 
 
 def _listed(name: str, known: list[str]) -> None:
@@ -44,7 +44,7 @@ LOOKUPS: dict[str, Callable[[Place, str], Any]] = {
 
 
 class Stored(Adapter):
-    """A row: the operation, the identifier, attributes, what its properties refer to and what must be unique."""
+    """A row: operation, identifier, attributes, what properties refer to, what must be unique."""
 
     prefix: ClassVar[str]
     attribute_paths: ClassVar[dict[str, str]]
@@ -61,7 +61,7 @@ class Stored(Adapter):
         for other in self._store().values():
             if self.unique and mine == tuple(str(other.properties.get(name)) for name in self.unique):
                 message = f"{self.resource_type} already exists: {', '.join(mine)}"
-                raise Refusal(self.conflict, message)
+                raise ApiError(self.conflict, message)
         identity = f"{self.prefix}{uuid.uuid4().hex[:10]}"
         arn = f"arn:aws:{self.judged_by.split(':')[0]}:{self.place.region}:{self.place.account}:{identity}"
         known = {"id": identity, "arn": arn, "own": self.properties}
@@ -83,7 +83,7 @@ class Stored(Adapter):
             for other in resources.values():
                 if names & set(other.parents(self.resource_type)):
                     message = f"{self.physical_resource_id} is in use by {kind} {other.physical_resource_id}"
-                    raise Refusal("ConflictException", message)
+                    raise ApiError("ConflictException", message)
         del self._store()[self.physical_resource_id]
 
     def parents(self, kind: str) -> list[str]:
@@ -102,9 +102,9 @@ class Stored(Adapter):
         service, _, operation = self.judged_by.partition(":")
         if operation:
             request = api_model.known_to(service, operation, _renamed(properties, self.renamed))
-            shape = api_model.operation(service, operation).input_shape
+            shape: Any = api_model.operation(service, operation).input_shape
             for name in getattr(shape, "required_members", []):
-                if shape and shape.members[name].metadata.get("idempotencyToken") or name.endswith("Token"):
+                if (shape and shape.members[name].metadata.get("idempotencyToken")) or name.endswith("Token"):
                     request.setdefault(name, str(uuid.uuid4()))
             api_model.judge(service, operation, request)
         for path, kind in self.refers.items():
@@ -118,11 +118,11 @@ class Stored(Adapter):
             except ClientError as error:
                 code = error.response["Error"]["Code"]
                 message = f"{path}: the {kind} {value} does not exist ({code})"
-                raise Refusal("ResourceNotFoundException", message) from None
+                raise ApiError("ResourceNotFoundException", message) from None
             return
         known = stores[self.place.account, self.place.region, kind].values()
         if not any(value in (one.physical_resource_id, *one.attributes.values()) for one in known):
-            raise Refusal("ResourceNotFoundException", f"{path}: the {kind} {value} does not exist")
+            raise ApiError("ResourceNotFoundException", f"{path}: the {kind} {value} does not exist")
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
