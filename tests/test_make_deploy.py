@@ -137,6 +137,7 @@ SITE = "Python packages of the documentation site"
                 "ParallelCluster's validators",
                 "Checkov and a CEL evaluator",
                 "the IAM evaluator",
+                "clients of AWS's SDK for JavaScript",
                 "Grafana's types",
                 "the prose linter",
             ],

@@ -23,8 +23,8 @@ ROOMS = frozenset({
 })  # fmt: skip
 """Folders of tests/ that a quick run collects, beside the files of tests/ itself."""
 SLOW_ROOMS = frozenset({
-    "acceptance", "account", "capacity", "cli", "clusters", "examples", "guard", "lifecycle",
-    "lifecycle_scripts", "network", "observability", "security", "slurm_twin", "stacks",
+    "acceptance", "account", "capacity", "cli", "clusters", "emulated_account", "examples", "guard",
+    "lifecycle", "lifecycle_scripts", "network", "observability", "security", "slurm_twin", "stacks",
     "storage", "tutorials",
 })  # fmt: skip
 """Those that it leaves out: their tests synthesise, start daemons, run programs or talk to an account."""

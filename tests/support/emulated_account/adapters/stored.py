@@ -52,7 +52,7 @@ class Stored(Adapter):
     refers: ClassVar[dict[str, str]]
     unique: ClassVar[tuple[str, ...]]
     conflict: ClassVar[str]
-    # Properties that the operation calls otherwise, at any depth.
+    # Properties (paths) that the operation calls otherwise.
     renamed: ClassVar[dict[str, str]]
 
     def create(self) -> None:
@@ -125,12 +125,12 @@ class Stored(Adapter):
             raise ApiError("ResourceNotFoundException", f"{path}: the {kind} {value} does not exist")
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
-    if isinstance(value, dict):
-        return {names.get(key, key): _renamed(item, names) for key, item in value.items()}
-    return value
+def _renamed(value: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    found = {}
+    for key, item in value.items():
+        below = {path.partition(".")[2]: name for path, name in names.items() if path.startswith(f"{key}.")}
+        found[names.get(key, key)] = _renamed(item, below) if below else item
+    return found
 
 
 def _values(path: str, properties: dict[str, Any]) -> list[str]:
@@ -207,7 +207,11 @@ STORED = (
             "CustomLaunchTemplate.TemplateId": "launch template",
         },
         ("ClusterId", "Name"),
-        renamed={"Name": "computeNodeGroupName", "ClusterId": "clusterIdentifier", "TemplateId": "id"},
+        renamed={
+            "Name": "computeNodeGroupName",
+            "ClusterId": "clusterIdentifier",
+            "CustomLaunchTemplate.TemplateId": "id",
+        },
     ),
     stored(
         "AWS::PCS::Queue",
