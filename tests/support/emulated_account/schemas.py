@@ -40,7 +40,8 @@ def _is_boolean(_: TypeChecker, value: object) -> bool:
 
 
 def _is_string(_: TypeChecker, value: object) -> bool:
-    return isinstance(value, str | int | float)
+    # Moto hands some resources over as objects where a template refers to their names.
+    return isinstance(value, str | int | float) or hasattr(value, "name")
 
 
 @cache

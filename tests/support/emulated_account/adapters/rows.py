@@ -149,14 +149,6 @@ ROWS: tuple[type[ByApi], ...] = (
         _secret,
     ),
     row(
-        "AWS::Logs::DeliverySource",
-        "logs:PutDeliverySource",
-        "DeleteDeliverySource",
-        {"name": ...},
-        "deliverySource.name",
-        {"Arn": "deliverySource.arn"},
-    ),
-    row(
         "AWS::Logs::DeliveryDestination",
         "logs:PutDeliveryDestination",
         "DeleteDeliveryDestination",
@@ -164,14 +156,6 @@ ROWS: tuple[type[ByApi], ...] = (
         "deliveryDestination.name",
         {"Arn": "deliveryDestination.arn"},
         _destination,
-    ),
-    row(
-        "AWS::Logs::Delivery",
-        "logs:CreateDelivery",
-        "DeleteDelivery",
-        {"id": ...},
-        "delivery.id",
-        {"Arn": "delivery.arn", "DeliveryId": "delivery.id"},
     ),
     row(
         "AWS::Logs::MetricFilter",

@@ -252,6 +252,23 @@ STORED = (
         ("ClusterName", "Namespace", "ServiceAccount"),
         "ResourceInUseException",
     ),
+    # Moto has sources of logs for a few services only.
+    stored(
+        "AWS::Logs::DeliverySource",
+        "logs:PutDeliverySource",
+        "delivery-source:",
+        {"Ref": "own.Name", "Arn": "arn"},
+        {},
+        ("Name",),
+    ),
+    stored(
+        "AWS::Logs::Delivery",
+        "logs:CreateDelivery",
+        "delivery:",
+        {"DeliveryId": "id", "Arn": "arn"},
+        {"DeliverySourceName": "AWS::Logs::DeliverySource"},
+        ("DeliverySourceName", "DeliveryDestinationArn"),
+    ),
     stored(
         "AWS::SecretsManager::SecretTargetAttachment",
         "secretsmanager",
