@@ -14,10 +14,6 @@ pytestmark = pytest.mark.slow
 STACKS = {"dev-foundation", "dev-network", "dev-buckets", "dev-storage", "dev-egress", "dev-cluster"}
 
 
-def deploy(aws: Account, app: Path) -> str:
-    return aws.cdk("deploy", "--all", "--concurrency", "8", "--require-approval", "never", app=app)
-
-
 def existing(aws: Account) -> dict[str, dict[str, str]]:
     """Identifiers of all resources, by stack and logical id."""
     client = aws.client("cloudformation")
@@ -36,13 +32,13 @@ def test_dev_is_created_repeated_deleted_and_created_again(aws: Account, tmp_pat
     app = tmp_path / "dev.out"
     aws.cdk("synth", "-c", "env=dev", "-q", "-o", str(app), app=f"{sys.executable} {ROOT / 'app.py'}")
 
-    deploy(aws, app)
+    aws.deploy(app)
     created = existing(aws)
     assert created.keys() == STACKS
     [cluster] = aws.client("sagemaker").list_clusters()["ClusterSummaries"]
     assert cluster["ClusterStatus"] == "InService"
 
-    again = deploy(aws, app)
+    again = aws.deploy(app)
     assert again.count("(no changes)") == len(STACKS)
     assert existing(aws) == created
 
@@ -57,7 +53,7 @@ def test_dev_is_created_repeated_deleted_and_created_again(aws: Account, tmp_pat
     assert left(aws) == {"buckets": 2, "keys": 1}
     assert not [line for line in aws.lines() if line.startswith("not judged: the deletion")]
 
-    deploy(aws, app)
+    aws.deploy(app)
     assert existing(aws).keys() == STACKS
 
 

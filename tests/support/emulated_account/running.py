@@ -68,6 +68,10 @@ class Account:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-6000:]}")
         return done.stdout
 
+    def deploy(self, app: Path) -> str:
+        """All stacks of a synthesised app, side by side."""
+        return self.cdk("deploy", "--all", "--concurrency", "8", "--require-approval", "never", app=app)
+
     def create(self, name: str, resources: dict[str, Any], **more: Any) -> str:
         """Creates a stack, and returns what refused it; nothing where it is complete."""
         client = self.client("cloudformation")
