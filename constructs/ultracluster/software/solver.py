@@ -150,7 +150,7 @@ def _same(fact: str, limit: str) -> bool:
 
 
 def _covered(fact: str, allowed: str) -> bool | None:
-    """Return whether every range `low..high` in `fact` lies in one of `allowed`; a high end covers its series."""
+    """Return whether every range `low..high` of `fact` is in one of `allowed`; an end covers its series."""
     try:
         ours, theirs = list(_ranges(fact)), list(_ranges(allowed))
     except ValueError:

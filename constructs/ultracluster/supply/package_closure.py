@@ -131,7 +131,7 @@ def _by_name(package: Package) -> tuple[str, str, str]:
 
 
 def matches(name: str, specs: Collection[str], package_name: str) -> bool:
-    """Return whether a package is one that `package_name` asks for, a name or a pattern of name and version."""
+    """Return whether a package is one that `package_name` asks for, a name or pattern of name and version."""
     return any(fnmatchcase(spec, package_name) for spec in (name, *specs))
 
 
