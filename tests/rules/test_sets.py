@@ -9,7 +9,7 @@ from project import ROOT, SHIPPED
 
 from ultracluster import rules
 from ultracluster.config import load
-from ultracluster.rules import KINDS_OF_MODULES, RULE_SETS, RuleSet, all_rules, check
+from ultracluster.rules import RULE_SETS, RuleSet, all_rules, check, kinds_of_modules
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -29,14 +29,14 @@ def test_each_module_of_a_subject_has_a_rule() -> None:
     assert {rule.check.__module__ for rule in all_rules()} == modules
 
 
-@pytest.mark.parametrize("module", KINDS_OF_MODULES)
+@pytest.mark.parametrize("module", kinds_of_modules())
 def test_modules_that_some_orchestrators_do_not_import_have_no_rule_about_these(module: str) -> None:
     place = f"{rules.__name__}.{module}"
     of_module = [rule for rule in all_rules() if f"{rule.check.__module__}.".startswith(f"{place}.")]
     assert of_module
     for rule in of_module:
         assert rule.kinds is not None
-        assert rule.kinds <= KINDS_OF_MODULES[module], rule.id
+        assert rule.kinds <= kinds_of_modules()[module], rule.id
 
 
 @pytest.mark.parametrize("rule_set", RULE_SETS, ids=lambda rule_set: rule_set.prefix)

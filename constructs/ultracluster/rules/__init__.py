@@ -22,20 +22,6 @@ from ultracluster.rules.parts import parts_in
 if TYPE_CHECKING:
     from ultracluster.rules.sets import RULE_SETS
 
-_HYPERPOD_EKS: frozenset[OrchestratorKind] = frozenset({"hyperpod-eks"})
-KINDS_OF_MODULES: dict[str, frozenset[OrchestratorKind]] = {
-    "eks": sets.KUBERNETES,
-    "hyperpod.eks": _HYPERPOD_EKS,
-    "hyperpod.eks_groups": _HYPERPOD_EKS,
-    "hyperpod.inference": _HYPERPOD_EKS,
-    "hyperpod.resilience": _HYPERPOD_EKS,
-    "hyperpod.restricted": _HYPERPOD_EKS,
-    "hyperpod.spaces": _HYPERPOD_EKS,
-    "parallelcluster": frozenset({"parallelcluster"}),
-    "pcs": frozenset({"pcs"}),
-}
-"""Folders and modules whose rules are about these orchestrators only: others do not import them."""
-
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
@@ -46,12 +32,24 @@ def all_rules() -> tuple[Rule, ...]:
 @cache
 def rules_about(kind: OrchestratorKind | None) -> tuple[Rule, ...]:
     """The rules that environments of an orchestrator can break, by subject; of None, those of every one."""
+    kinds = kinds_of_modules()
     about = {
         module
         for module in _modules()
-        if all(kind in KINDS_OF_MODULES.get(name, (kind,)) for name in (module, module.partition(".")[0]))
+        if all(kind in kinds.get(name, (kind,)) for name in (module, module.partition(".")[0]))
     }
     return tuple(rule for rule in _imported(about) if rule.applies(kind))
+
+
+@cache
+def kinds_of_modules() -> dict[str, frozenset[OrchestratorKind]]:
+    """Folders and modules whose rules are about these orchestrators only: others do not import them."""
+    places: dict[str, frozenset[OrchestratorKind]] = {}
+    for folder in sorted({module.partition(".")[0] for module in _modules()}):
+        package = import_module(f"{__name__}.{folder}")
+        only: dict[str, frozenset[OrchestratorKind]] = getattr(package, "ONLY", {})
+        places |= {f"{folder}.{module}".rstrip("."): kinds for module, kinds in only.items()}
+    return places
 
 
 @cache
