@@ -70,7 +70,7 @@ class Selection:
     packages: bool = True
     """Packages of repositories, too."""
     only: Callable[[str, str], bool] = lambda system, arch: True
-    """Whose files and packages are mirrored, by operating system and processor; all of them by default."""
+    """Operating systems and processors whose files and packages are mirrored; all of them by default."""
     optional: Collection[str] = ()
     """Optional components that are mirrored, too."""
     renew: bool = False
