@@ -5,7 +5,7 @@
 REAL_COMMANDS+=(setsid)
 
 # A p5.48xlarge in order, with the facts that its boot left; built once for all tests of a file.
-built() { TEMPLATE=$BATS_FILE_TMPDIR/healthy; }
+node::template() { TEMPLATE=$BATS_FILE_TMPDIR/healthy; }
 
 scenario() {
   local -r healthy=$BATS_FILE_TMPDIR/healthy

@@ -50,11 +50,11 @@ sandbox::make() {
   ln -s "$BATS_TEST_DIRNAME"/fakes/* "$1/bin"
 }
 
-# node::fresh: root, fakes and cluster.json are those of a new node, or of what a file's scenario has built on it before (`built`
+# node::fresh: root, fakes and cluster.json are those of a new node, or of what a file's scenario has built on it before (`node::template`
 # sets TEMPLATE to its folder). A command there is in the place of a link to the fake that all tests share.
 node::fresh() {
   TEMPLATE=$BATS_FILE_TMPDIR/node
-  if declare -F built >/dev/null; then built; fi
+  if declare -F node::template >/dev/null; then node::template; fi
   [[ -e $TEMPLATE ]] || TEMPLATE=$BATS_FILE_TMPDIR/node
   cp -a --remove-destination "$TEMPLATE/." "$SANDBOX"
   node::cluster_json

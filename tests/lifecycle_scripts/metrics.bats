@@ -11,7 +11,7 @@ readonly METRICS="cluster['metrics'] = {'scrape_seconds': 30, 'max_series_per_no
 readonly -a ALL_OF_THEM=(node_exporter dcgm_exporter metrics)
 
 # shellcheck disable=SC2034 # node::fresh reads it
-built() { TEMPLATE=$BATS_FILE_TMPDIR/node-cuda-; }
+node::template() { TEMPLATE=$BATS_FILE_TMPDIR/node-cuda-; }
 
 scenario() {
   software::shared

@@ -31,7 +31,7 @@ scenario() {
 }
 
 # The node, made once for all tests of a file that begin with the same.
-built() { TEMPLATE=$BATS_FILE_TMPDIR/node-${HAVE:-}-${BUNDLED:-}; }
+node::template() { TEMPLATE=$BATS_FILE_TMPDIR/node-${HAVE:-}-${BUNDLED:-}; }
 
 software::node() {
   local -r made=$BATS_FILE_TMPDIR/node-${HAVE:-}-${BUNDLED:-}
