@@ -40,4 +40,4 @@ def test_the_mirror_of_an_environment_has_what_its_metrics_take(
     command = ["software", "mirror", "--for", "dev", "--bucket", "example-software", "--dry-run"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
-    assert found["asked"] == asked
+    assert found["selection"].optional == asked
