@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from kubernetes_support import environment
+from needs import need
 
 from ultracluster.jobs.request import Wishes, job_text
 from ultracluster.jobs.workdir.bucket import Workdir
@@ -189,8 +190,8 @@ def test_the_job_ends_before_its_own_lines(what: str, said: str, world: World) -
     assert not (world.place / world.workdir.digest).exists()
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs a folder of somebody else")
 def test_a_folder_of_somebody_else_is_refused(world: World) -> None:
+    need(root=True)
     world.place.mkdir()
     os.chown(world.place, 1234, 1234)
     status, out, errors = world.run()
