@@ -9,7 +9,7 @@ from typing import Any
 from depth import examples
 from health_findings import NEW, NOW, OLD, known, line, open_faults, refused
 from health_modules import health_module
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 decide = health_module("decide")
@@ -94,6 +94,7 @@ def test_a_storm_of_200_of_1000_nodes() -> None:
         max_size=60,
     ),
 )
+@example(15, 20, 1, 0, [("idle", 0), ("idle", 3), ("idle", 5), ("break", 1), ("break", 2), ("break", 4)])
 @settings(max_examples=examples(60), deadline=None)
 def test_never_more_are_out_than_share_and_second_limit_and_no_fault_is_forgotten(
     count: int, percent: int, closed: int, hourly: int, story: list[tuple[str, int]]
@@ -107,7 +108,7 @@ def test_never_more_are_out_than_share_and_second_limit_and_no_fault_is_forgotte
     )
     cluster = Cluster(count, rules)
     share = max(1, count * percent // 100)
-    limit = max(2, count * closed // 100)
+    limit = max(2, share, count * closed // 100)  # the share included: see closed_limit
     for word, number in story:
         name = f"n{number % count}"
         cluster.now += 20

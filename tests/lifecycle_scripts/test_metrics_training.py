@@ -181,7 +181,7 @@ def test_other_names_are_left_alone(node: Node, name: str) -> None:
 
 
 def test_one_user_has_so_many_files_and_a_node_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module("training"), "MOST_OF_ONE", 3)  # another test may have loaded it anew
+    monkeypatch.setattr(training, "MOST_OF_ONE", 3)
     node.training(*range(8))
 
     found, refused = told(node)
