@@ -249,12 +249,9 @@ def own_folders(kind: str) -> tuple[str, ...]:
     )
 
 
-BY_ORCHESTRATOR = (
-    f"{PACKAGE}/account/pause_ways.json",
-    *(
-        f"{CATALOGUE}/{name}.json"
-        for name in ("combinations", "effects", "fixed_settings", "node_agents", "zone_kinds")
-    ),
+BY_ORCHESTRATOR = tuple(
+    f"{CATALOGUE}/{name}.json"
+    for name in ("combinations", "effects", "fixed_settings", "node_agents", "zone_kinds")
 )
 """Tables of which each row says whom it binds."""
 
