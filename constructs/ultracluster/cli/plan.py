@@ -18,6 +18,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.file_output import check_html, write_html
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.plan_markdown import as_markdown
 from ultracluster.cli.plan_text import as_text, merged_facts
 from ultracluster.cli.progress import working
 from ultracluster.cli.terminal import coloured, remark
@@ -126,8 +127,6 @@ def plan(
     if as_json:
         write_json("plan", found.document())
     elif markdown:
-        from ultracluster.cli.plan_markdown import as_markdown  # 10 ms that most plans do without
-
         sys.stdout.write(as_markdown(found))
     else:
         sys.stdout.write(as_text(found, terminal=sys.stdout.isatty(), colour=coloured()))
